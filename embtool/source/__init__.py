@@ -1,0 +1,1 @@
+"""Where a model's files are: the Hub, a folder, a file, the offline model."""

@@ -1,0 +1,53 @@
+"""Derived files (token index, norms, mean row): kept in the cache, never beside a user's file.
+
+They live under `HF_HOME/assets/embtool/derived/<key>/`, where the key is the identity of what
+they were derived from (`Source.key`). A cache that cannot be written means slower, not broken.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+_noted = False
+
+
+def assets() -> Path:
+    """The folder of everything embtool keeps: `HF_HOME/assets/embtool` (or `HF_ASSETS_CACHE`)."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_ASSETS_CACHE) / "embtool"
+
+
+def derived(key: str, name: str) -> Path:
+    """Where the derived file `name` of the thing with identity `key` lives; it may not exist."""
+    return assets() / "derived" / key / name
+
+
+def write_atomic(path: Path, write: Callable[[BinaryIO], None]) -> bool:
+    """Write a derived file so that nobody ever sees half of it.
+
+    Returns False, after one note on standard error in the life of the process, where the
+    cache cannot be written.
+    """
+    global _noted  # noqa: PLW0603 -- one note a process, whoever asks
+    temporary = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        if not _noted:
+            reason = error.strerror or str(error)
+            sys.stderr.write(f"note: the cache {path.parent} cannot be written: {reason}\n")
+            _noted = True
+        return False
+    return True
