@@ -4,8 +4,41 @@ Everything here is a claim. The header of the checkpoint is the truth about rows
 tensors are the truth about tied or not.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from embtool.errors import FormatError
+from embtool.ties import default_changed, tied_by_default
+
+Section = tuple[str, Mapping[str, object]]
+"""A dotted path ("" for the top) and the object that stands there."""
+
+VOCAB = ("vocab_size", "padded_vocab_size", "n_vocab", "src_vocab_size", "input_vocab_size")
+WIDTH = ("hidden_size", "d_model", "n_embd", "n_embed", "dim", "embed_dim", "emb_dim")
+TABLE_WIDTH = ("embedding_size", "input_embedding_size", "word_embed_proj_dim")
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers")
+MTP = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+TIED = ("tie_word_embeddings", "weight_tying", "share_decoder_input_output_embed")
+MULTIPLIER = ("embedding_multiplier", "scale_emb")
+
+TEXT = re.compile(r"(^|_)(text|language|llm|thinker)")
+OTHER = re.compile(r"vision|visual|audio|image|speech|video|talker|codec|quant|rope|projector")
+DEPTH = 4
+LARGEST = 2**40
+
+DTYPES = {
+    "float64": "F64",
+    "float32": "F32",
+    "fp32": "F32",
+    "float16": "F16",
+    "fp16": "F16",
+    "half": "F16",
+    "bfloat16": "BF16",
+    "bf16": "BF16",
+    "int8": "I8",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,19 +46,21 @@ class Config:
     """The claims of one config; what it does not say is None.
 
     `path` is where the text model's sizes stand: "" for the top, else dotted ("text_config").
+    `rows` are those of the table where the config says that they are more than `vocab_size`.
     `hidden_size` is the model's width, `table_width` that of the table's rows (other for
     factorised tables: ALBERT, ELECTRA, OPT-350m). `tied` is what the config says, or the default
     of its model type, and `tied_from` which of the two ("text_config.tie_word_embeddings",
-    "default of t5"). `dtype` is spelled as safetensors spells it ("BF16"). `quantization` is the
-    scheme's name ("fp8", "gptq", "mlx"). `mtp_layers` are layers past `num_layers` that predict
-    further tokens. `scale` is the factor that the model puts on a row at run time, `norm` that a
-    LayerNorm follows the table. `notes` are sentences about values that could not be used.
+    "the default of t5"). `dtype` is spelled as safetensors spells it ("BF16"). `quantization` is
+    the scheme's name ("fp8", "gptq", "mlx"). `mtp_layers` are layers past `num_layers` that
+    predict further tokens. `scale` is the factor that the model puts on a row at run time, and
+    `scale_from` why. `notes` are sentences about values that could not be used.
     """
 
     file: str
     model_type: str | None = None
     path: str = ""
     vocab_size: int | None = None
+    rows: int | None = None
     hidden_size: int | None = None
     table_width: int | None = None
     num_layers: int | None = None
@@ -35,7 +70,7 @@ class Config:
     dtype: str | None = None
     quantization: str | None = None
     scale: float | None = None
-    norm: bool = False
+    scale_from: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -45,12 +80,220 @@ def read_config(obj: Mapping[str, object], name: str) -> Config:
     `name` is the file's name for messages. A size that is no usable number becomes None and a
     note that names its key. Raises FormatError when `obj` is no JSON object.
     """
-    raise NotImplementedError
+    if not isinstance(obj, Mapping):
+        raise FormatError(
+            f"{name} holds {type(obj).__name__}, not a JSON object",
+            "a model's config is an object with keys such as vocab_size and hidden_size",
+        )
+    sections = list(_sections("", obj, 0))
+    if not any(key in section for _, section in sections for key in VOCAB + WIDTH):
+        sections = _elsewhere(obj) + sections
+    notes: list[str] = []
+    vocab = _first(sections, VOCAB, notes, name)
+    hidden = _first(sections, WIDTH, notes, name)
+    width, rows = _table_sizes(sections, vocab, hidden, notes, name)
+    model_type = _text(sections[-1:], ("model_type",)) or _text(sections, ("model_type",))
+    tied, tied_from = _tied(sections, model_type, notes, name)
+    scale, scale_from = _scale(sections, width, notes, name)
+    return Config(
+        file=name,
+        model_type=model_type,
+        path=_home(sections),
+        vocab_size=vocab,
+        rows=rows,
+        hidden_size=hidden,
+        table_width=width,
+        num_layers=_first(sections, LAYERS, notes, name),
+        mtp_layers=_first(sections, MTP, notes, name, smallest=0) or 0,
+        tied=tied,
+        tied_from=tied_from,
+        dtype=_dtype(sections, notes, name),
+        quantization=_quantization(sections),
+        scale=scale,
+        scale_from=scale_from,
+        notes=tuple(dict.fromkeys(notes)),
+    )
 
 
 def read_gguf(metadata: Mapping[str, object], name: str, has_output: bool) -> Config:
     """The same claims from the metadata of a GGUF file (`<architecture>.embedding_length`, ...).
 
-    `has_output`: whether the file stores `output.weight`; without it, the input table is used.
+    `has_output`: whether the file stores `output.weight`; the format says that a model without it
+    uses the input table. Source of the keys: the GGUF specification of ggml.
     """
-    raise NotImplementedError
+    architecture = metadata.get("general.architecture")
+    if not isinstance(architecture, str):
+        raise FormatError(
+            f"{name} has no general.architecture in its metadata",
+            "GGUF demands this key; the file is damaged or was not written by a GGUF tool",
+        )
+    keys = {"vocab_size": "vocab_size", "embedding_length": "hidden_size", "block_count": "n_layer"}
+    claims: dict[str, object] = {"model_type": architecture}
+    for key, ours in keys.items():
+        if f"{architecture}.{key}" in metadata:
+            claims[ours] = metadata[f"{architecture}.{key}"]
+    if f"{architecture}.embedding_scale" in metadata:
+        claims["embedding_multiplier"] = metadata[f"{architecture}.embedding_scale"]
+    config = read_config(claims, name)
+    if has_output:
+        return replace(config, tied=None, tied_from=None)
+    return replace(config, tied=True, tied_from="no output.weight in a GGUF file")
+
+
+def _sections(path: str, obj: Mapping[str, object], depth: int) -> Iterator[Section]:
+    """The text model's objects, the deepest first, then the object that holds them."""
+    if depth < DEPTH:
+        for key, child in obj.items():
+            if isinstance(child, Mapping) and TEXT.search(key) and not OTHER.search(key):
+                yield from _sections(f"{path}.{key}" if path else key, child, depth + 1)
+    yield path, obj
+
+
+def _home(sections: Sequence[Section]) -> str:
+    """The path of the first section that has one of the sizes."""
+    for path, section in sections:
+        if any(section.get(key) is not None for key in VOCAB + WIDTH):
+            return path
+    return ""
+
+
+def _elsewhere(obj: Mapping[str, object]) -> list[Section]:
+    """The first object below the top that has both sizes, under whatever name (Bark, Dia)."""
+    for key, child in obj.items():
+        if isinstance(child, Mapping) and not OTHER.search(key):
+            for path, section in _sections(key, child, 1):
+                if any(k in section for k in VOCAB) and any(k in section for k in WIDTH):
+                    return [(path, section)]
+    return []
+
+
+def _first(
+    sections: Sequence[Section], keys: Sequence[str], notes: list[str], name: str, smallest: int = 1
+) -> int | None:
+    """The first of `keys`, in the order of the sections, that holds a usable integer."""
+    for path, section in sections:
+        for key in keys:
+            value = section.get(key)
+            if value is None:
+                continue
+            if type(value) is int and smallest <= value <= LARGEST:
+                return value
+            notes.append(f"{name}: {_dotted(path, key)} is {_shown(value)}, not a usable number")
+    return None
+
+
+def _table_sizes(
+    sections: Sequence[Section],
+    vocab: int | None,
+    hidden: int | None,
+    notes: list[str],
+    name: str,
+) -> tuple[int | None, int | None]:
+    """The table's width, and its rows where they are said to be more than the vocabulary.
+
+    `embedding_size` is a width in ALBERT and ELECTRA and a number of rows in Molmo; no table is
+    as wide as its vocabulary is long.
+    """
+    width = _first(sections, TABLE_WIDTH, notes, name)
+    rows = _first(sections, ("padded_vocab_size",), notes, name)
+    multiple = _first(sections, ("pad_vocab_size_multiple",), notes, name)
+    if vocab and width and width >= vocab:
+        width, rows = None, width
+    if vocab and multiple:
+        rows = -(-vocab // multiple) * multiple
+    return width or hidden, rows if vocab and rows and rows > vocab else None
+
+
+def _tied(
+    sections: Sequence[Section], model_type: str | None, notes: list[str], name: str
+) -> tuple[bool | None, str | None]:
+    """What the config says about tying, else the default of the model type, and whence."""
+    said: list[tuple[bool, str]] = []
+    for path, section in sections:
+        for key in TIED:
+            value = section.get(key)
+            if isinstance(value, bool):
+                said.append((value, _dotted(path, key)))
+            elif value is not None:
+                where = _dotted(path, key)
+                notes.append(f"{name}: {where} is {_shown(value)}, neither true nor false")
+    if said:
+        different = [where for value, where in said if value != said[0][0]]
+        if not different:
+            return said[0]
+        pair = f"{said[0][1]} is {str(said[0][0]).lower()} and {different[0]} is not"
+        notes.append(f"{name} contradicts itself on tying: {pair}")
+    elif model_type and default_changed(model_type):
+        notes.append(
+            f"{name} does not say whether the tables are tied, and the default of {model_type} "
+            "changed between releases 4 and 5 of transformers"
+        )
+    elif model_type and tied_by_default(model_type) is not None:
+        return tied_by_default(model_type), f"the default of {model_type}"
+    return None, None
+
+
+def _scale(
+    sections: Sequence[Section], width: int | None, notes: list[str], name: str
+) -> tuple[float | None, str | None]:
+    """The run-time factor on a row: sqrt(width) in Gemma and BART, a number in Granite, MiniCPM."""
+    for path, section in sections:
+        for key in MULTIPLIER:
+            value = section.get(key)
+            if value is None:
+                continue
+            if isinstance(value, int | float) and value is not True and 0 < value < LARGEST:
+                return (None, None) if value == 1 else (float(value), _dotted(path, key))
+            notes.append(f"{name}: {_dotted(path, key)} is {_shown(value)}, not a usable factor")
+    gemma = any("gemma" in str(section.get("model_type")) for _, section in sections)
+    scaled = any(section.get("scale_embedding") is True for _, section in sections)
+    if width and (gemma or scaled):
+        return math.sqrt(width), f"the square root of {width}"
+    return None, None
+
+
+def _dtype(sections: Sequence[Section], notes: list[str], name: str) -> str | None:
+    for path, section in sections:
+        for key in ("torch_dtype", "dtype", "params_dtype", "embedding_dtype"):
+            value = section.get(key)
+            if isinstance(value, str) and value.removeprefix("torch.") in DTYPES:
+                return DTYPES[value.removeprefix("torch.")]
+            # "auto" leaves it open, "fp8" is how the other layers are stored.
+            if value not in (None, "auto", "fp8"):
+                notes.append(f"{name}: {_dotted(path, key)} is {_shown(value)}, an unknown type")
+    return None
+
+
+def _quantization(sections: Sequence[Section]) -> str | None:
+    """The scheme's name; MLX writes `bits` and `group_size` without one."""
+    for _, section in sections:
+        for key in ("quantization_config", "quantization"):
+            value = section.get(key)
+            if isinstance(value, Mapping):
+                named = _text([("", value)], ("quant_method", "quant_algo"))
+                if named or "bits" in value:
+                    return named.lower() if named else "mlx"
+        if section.get("dtype") == "fp8":
+            return "fp8"
+    return None
+
+
+def _text(sections: Sequence[Section], keys: Sequence[str]) -> str | None:
+    for _, section in sections:
+        for key in keys:
+            value = section.get(key)
+            if isinstance(value, str) and value:
+                return value
+    return None
+
+
+def _dotted(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _shown(value: object) -> str:
+    """A short form of a value for a message."""
+    if isinstance(value, int) and abs(value) > LARGEST:
+        return "past 2**40"
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:37]}..."
