@@ -144,9 +144,14 @@ def _sections(path: str, obj: Mapping[str, object], depth: int) -> Iterator[Sect
     """The text model's objects, the deepest first, then the object that holds them."""
     if depth < DEPTH:
         for key, child in obj.items():
-            if isinstance(child, Mapping) and TEXT.search(key) and not OTHER.search(key):
+            if isinstance(child, Mapping) and _is_text(key):
                 yield from _sections(f"{path}.{key}" if path else key, child, depth + 1)
     yield path, obj
+
+
+def _is_text(key: str) -> bool:
+    """Whether a key names a text model's section; no key that could upset a line of output."""
+    return key.isidentifier() and bool(TEXT.search(key)) and not OTHER.search(key)
 
 
 def _home(sections: Sequence[Section]) -> str:
@@ -228,9 +233,16 @@ def _tied(
             f"{name} does not say whether the tables are tied, and the default of {model_type} "
             "changed between releases 4 and 5 of transformers"
         )
-    elif model_type and tied_by_default(model_type) is not None:
+    elif model_type and tied_by_default(model_type) is not None and _has_head(sections):
         return tied_by_default(model_type), f"the default of {model_type}"
     return None, None
+
+
+def _has_head(sections: Sequence[Section]) -> bool:
+    """False for a class without an output table: BertModel, CLIPTextModel, T5EncoderModel."""
+    classes = [section.get("architectures") for _, section in sections]
+    named = [names[0] for names in classes if isinstance(names, list) and names]
+    return not any(isinstance(name, str) and name.endswith("Model") for name in named)
 
 
 def _scale(

@@ -48,7 +48,7 @@ class Tables:
 
     `extra` is the second parameter of a split input vocabulary (its rows follow those of
     `input`). `only_head`: the head alone is stored, and is `input` and `output` both. `norm` is a
-    LayerNorm that follows the input table.
+    LayerNorm that follows the input table. `packed` is the scheme of `input` (see `scheme`).
     """
 
     input: str | None
@@ -56,6 +56,7 @@ class Tables:
     extra: str | None = None
     only_head: bool = False
     norm: str | None = None
+    packed: str | None = None
     passed_over: tuple[PassedOver, ...] = ()
 
 
@@ -90,6 +91,7 @@ def find_tables(tensors: Tensors, config: Config | None) -> Tables:
         extra=_extra(table, tensors),
         only_head=only_head,
         norm=next((name for name in tensors if NORM.search(name)), None) if table else None,
+        packed=scheme(table, tensors) if table else None,
         passed_over=tuple(passed),
     )
 

@@ -41,6 +41,39 @@ ELSEWHERE = re.compile(
 )
 TEXT = re.compile(r"(^|[._])(text|language|llm|thinker)[._]")
 
+# Where models keep their tables, and what they call them: the likeliest first.
+INNER = ("model.language_model", "language_model.model", "language_model", "text_model.model")
+PLAIN = ("model", "", "transformer", "backbone", "model.transformer", "model.decoder", "decoder")
+OUTER = ("gpt_neox", "embeddings", "bert.embeddings", "roberta.embeddings", "model.model")
+LEAVES = (
+    "embed_tokens",
+    "word_embeddings",
+    "wte",
+    "tok_embeddings",
+    "embeddings",
+    "shared",
+    "embed_in",
+    "embedding.word_embeddings",
+    "embedding",
+    "embed",
+    "token_embeddings",
+)
+HEADS = (
+    "lm_head",
+    "language_model.lm_head",
+    "model.lm_head",
+    "embed_out",
+    "output",
+    "head",
+    "proj_out",
+    "transformer.output_layer",
+    "output_layer",
+    "lm_head.decoder",
+    "cls.predictions.decoder",
+    "text_model.lm_head",
+    "model.transformer.ff_out",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -81,20 +114,12 @@ def scheme(tensor: str, names: Iterable[str]) -> str | None:
 
 def wanted_names(config: Config | None) -> Wanted:
     """Likely exact names of both tables, for looking into a fragment of a long index."""
-    inner = ("model.language_model", "language_model.model", "language_model", "text_model.model")
-    plain = ("model", "", "model.model")
-    places = (*inner, *plain) if config and config.path else (*plain, *inner)
-    places += ("model.decoder", "decoder", "transformer", "model.transformer", "backbone", "bert")
-    places += ("roberta", "gpt_neox", "bert.embeddings", "roberta.embeddings", "embeddings")
-    leaves = ("embed_tokens", "word_embeddings", "wte", "tok_embeddings", "embeddings", "shared")
-    leaves += ("embed_in", "embedding.word_embeddings", "embedding", "embed", "token_embeddings")
-    heads = ("lm_head", "language_model.lm_head", "model.lm_head", "embed_out", "output", "head")
-    heads += ("proj_out", "transformer.output_layer", "output_layer", "lm_head.decoder")
-    heads += ("cls.predictions.decoder", "text_model.lm_head", "model.transformer.ff_out")
-    inputs = [".".join(filter(None, (place, leaf))) for leaf in leaves for place in places]
+    nested = config is not None and config.path != ""
+    places = (*INNER, *PLAIN, *OUTER) if nested else (*PLAIN, *INNER, *OUTER)
+    inputs = [".".join(filter(None, (place, leaf))) for leaf in LEAVES for place in places]
     return Wanted(
         tuple(f"{name}{suffix}" for suffix in SUFFIXES for name in inputs),
-        tuple(f"{name}{suffix}" for suffix in SUFFIXES for name in heads),
+        tuple(f"{name}{suffix}" for suffix in SUFFIXES for name in HEADS),
     )
 
 
