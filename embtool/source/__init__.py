@@ -1,1 +1,102 @@
-"""Where a model's files are: the Hub, a folder, a file, the offline model."""
+"""Where a model's files are: the Hub, a folder, one file, or the offline model.
+
+`open_source` reads DESIGN's MODEL grammar. Every source gives the same few things, so that
+nothing above this floor knows where a byte comes from.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embtool.errors import SourceError
+from embtool.header import TensorInfo
+
+#: Endings of checkpoint files that can stand for a whole model.
+FILE_ENDINGS = (".safetensors", ".gguf")
+_HUB_ID = re.compile(
+    r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^:@\s]+))?(?::(?P<file>[^:\s]+))?"
+)
+
+#: (bytes that are there, bytes in all): called while a table is fetched.
+Progress = Callable[[int, int], None]
+
+
+class Source(Protocol):
+    """Files of one model. Names are relative to its folder and use "/"."""
+
+    ref: str  # as typed
+    kind: str  # hub | folder | file | offline
+    checkpoint: str | None  # the one file that MODEL names, if it names one
+
+    @property
+    def revision(self) -> str | None:
+        """The commit of a Hub model, else None."""
+
+    def names(self) -> list[str]:
+        """Every file of the model."""
+
+    def has(self, name: str) -> bool:
+        """Whether the file exists."""
+
+    def read(self, name: str) -> bytes:
+        """A small file, whole."""
+
+    def size(self, name: str) -> int:
+        """Bytes of a file."""
+
+    def bytes(self, name: str, start: int, stop: int) -> bytes:
+        """Bytes [start, stop) of a file."""
+
+    def path(self, name: str) -> Path | None:
+        """The whole file on this machine, or None."""
+
+    def key(self, name: str) -> str:
+        """The identity of a file's content, for naming what is derived from it."""
+
+    def local(self, name: str, tensor: TensorInfo) -> tuple[Path, int] | None:
+        """A file on this machine that holds the whole tensor, and where it starts there."""
+
+    def fetch(self, name: str, tensor: TensorInfo, progress: Progress) -> tuple[Path, int]:
+        """The same as `local`, after bringing the tensor here if it is not."""
+
+    def rows(
+        self, name: str, tensor: TensorInfo, ids: Sequence[int], row_nbytes: int
+    ) -> NDArray[np.uint8]:
+        """Stored rows of a tensor, (len(ids), row_nbytes)."""
+
+
+def open_source(ref: str, *, offline: bool = False) -> Source:
+    """The source that `ref` names (DESIGN §1).
+
+    An existing path wins over everything; what looks like a path and is not there is an
+    error, never a request.
+
+    Raises:
+        SourceError: a path that does not exist, or a name that is none.
+    """
+    from embtool.source.local import open_local
+    from embtool.source.offline import OFFLINE_MODEL, open_offline
+
+    local = open_local(ref)
+    if local is not None:
+        return local
+    if ref == OFFLINE_MODEL:
+        return open_offline(ref)
+    match = _HUB_ID.fullmatch(ref)
+    if looks_like_path(ref) or match is None:
+        raise SourceError(
+            f"{ref}: there is no such file or folder",
+            "give a path that exists, or a model of the Hub as owner/name[@revision][:file]",
+        )
+    from embtool.source.hub import open_hub
+
+    return open_hub(ref, match["repo"], match["revision"], match["file"], offline=offline)
+
+
+def looks_like_path(ref: str) -> bool:
+    """Whether `ref` can only have been meant as a path: `./x`, `/x`, `~/x`, `x.gguf`."""
+    return ref.startswith((".", "/", "~")) or (":" not in ref and ref.endswith(FILE_ENDINGS))

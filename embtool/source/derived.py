@@ -33,21 +33,23 @@ def write_atomic(path: Path, write: Callable[[BinaryIO], None]) -> bool:
     cache cannot be written.
     """
     global _noted  # noqa: PLW0603 -- one note a process, whoever asks
-    temporary = ""
+    temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+        temporary = Path(name)
         with os.fdopen(handle, "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         if not _noted:
             reason = error.strerror or str(error)
             sys.stderr.write(f"note: the cache {path.parent} cannot be written: {reason}\n")
             _noted = True
         return False
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
     return True

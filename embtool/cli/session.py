@@ -1,0 +1,124 @@
+"""What every command shares: its model, its sink, and what becomes of an error."""
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from embtool.cli import options
+from embtool.errors import EmbtoolError
+
+if TYPE_CHECKING:
+    from embtool.model import Model
+    from embtool.output import Sink
+
+#: name -> (annotation, default) of the options that a `Session` takes.
+_SHARED: dict[str, tuple[Any, Any]] = {
+    "model": (options.ModelOption, None),
+    "table": (options.TableOption, "input"),
+    "tokenizer": (options.TokenizerOption, None),
+    "format": (options.FormatOption, None),
+    "output": (options.OutputOption, None),
+    "no_header": (options.NoHeader, False),
+    "offline": (options.Offline, False),
+    "quiet": (options.Quiet, False),
+}
+OUTPUT = ("format", "output", "no_header", "quiet")
+MODEL = ("model", "tokenizer", *OUTPUT, "offline")
+TABLE = ("model", "table", "tokenizer", *OUTPUT, "offline")
+
+
+class Session:
+    """The shared options of one command, and the model and the sink they lead to."""
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 -- the values of _SHARED's options
+        self._given = given
+        self.table: str = given.get("table", "input")
+        self.offline: bool = given.get("offline", False)
+
+    @functools.cached_property
+    def sink(self) -> "Sink":
+        """Where the records go."""
+        from embtool.output import Sink, choose_format
+
+        output: Path | None = self._given["output"]
+        try:
+            chosen = choose_format(self._given["format"], output)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from None
+        return Sink(chosen, output, not self._given["no_header"], self._given["quiet"])
+
+    @functools.cached_property
+    def model(self) -> "Model":
+        """The model that is named, else the chosen one, which is then named."""
+        from embtool.source.chosen import chosen_model
+
+        named: str | None = self._given["model"]
+        ref = named or chosen_model()
+        if named is None:
+            self.sink.note(f"model: {ref}")
+        return self.open(ref)
+
+    def open(self, ref: str) -> "Model":
+        """Any model, with this command's options."""
+        from embtool.model import Model
+
+        return Model.open(ref, tokenizer=self._given.get("tokenizer"), offline=self.offline)
+
+
+def shares(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the named options of `_SHARED`; it gets them as one `Session`, first.
+
+    typer reads a command's options from its signature, so the signature is made here.
+    """
+
+    def wrap(function: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+        added = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+            )
+            for name, (annotation, default) in _SHARED.items()
+            if name in names
+        ]
+
+        def call(**values: Any) -> None:  # noqa: ANN401
+            session = Session(**{name: values.pop(name) for name in names})
+            with_exit_code(lambda: function(session, **values))
+            if session.sink.failed:
+                raise typer.Exit(1)
+
+        call.__name__ = function.__name__
+        call.__doc__ = function.__doc__
+        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *added)]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {p.name: p.annotation for p in parameters}
+        return call
+
+    return wrap
+
+
+def with_exit_code(body: Callable[[], None]) -> None:
+    """Run a command's body; errors become two lines and exit codes (DESIGN §2)."""
+    try:
+        body()
+        sys.stdout.flush()
+    except EmbtoolError as error:
+        if os.environ.get("EMBTOOL_DEBUG") == "1":
+            raise
+        from embtool.output import report
+
+        sys.stdout.flush()
+        report(error)
+        raise typer.Exit(1) from None
+    except BrokenPipeError:
+        # The reader has what it wanted; without this, Python complains once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None

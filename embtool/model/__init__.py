@@ -1,0 +1,132 @@
+"""A model: its config, its tables and its vocabulary, tied together.
+
+    from embtool import Model
+    Model.open("gemma-3-270m").table().rows([5237])
+"""
+
+from functools import cached_property
+
+from embtool.config import Config, read_config, read_gguf
+from embtool.errors import SourceError, UnsupportedError
+from embtool.model.checkpoint import Checkpoint, choose_file, open_checkpoint, read_object
+from embtool.model.vocabulary import open_own, open_other
+from embtool.source import Progress, Source, open_source
+from embtool.table import Table
+from embtool.tensors import Tables, find_tables
+from embtool.vocab import Vocabulary
+
+
+def _silent(done: int, total: int) -> None:
+    pass
+
+
+class Model:
+    """One model; every part is read when it is first asked for."""
+
+    def __init__(
+        self, source: Source, tokenizer: str | None, offline: bool, progress: Progress
+    ) -> None:
+        self.source = source
+        self.ref = source.ref
+        self._tokenizer = tokenizer
+        self._offline = offline
+        self._progress = progress
+
+    @classmethod
+    def open(
+        cls,
+        ref: str,
+        *,
+        tokenizer: str | None = None,
+        offline: bool = False,
+        progress: Progress = _silent,
+    ) -> "Model":
+        """The model that `ref` names: a path, `owner/name[@revision][:file]`, `gemma-3-270m`.
+
+        `tokenizer`: another tokenizer's file or model. `progress` is called with (bytes done,
+        bytes in all) while a table is fetched.
+
+        Raises:
+            SourceError: there is no such path or model.
+        """
+        return cls(open_source(ref, offline=offline), tokenizer, offline, progress)
+
+    @cached_property
+    def config(self) -> Config | None:
+        """The claims of `config.json`, or of a GGUF file's metadata; None without either."""
+        if self._checkpoint_file is not None and self._checkpoint_file.endswith(".gguf"):
+            checkpoint = self.checkpoint
+            return read_gguf(
+                checkpoint.metadata or {}, checkpoint.file, "output.weight" in checkpoint.files
+            )
+        for name in ("config.json", "params.json"):
+            if self.source.has(name):
+                return read_config(read_object(self.source, name), name)
+        return None
+
+    @cached_property
+    def _checkpoint_file(self) -> str | None:
+        """The file to open, or None where there is no checkpoint that can be read."""
+        try:
+            return choose_file(self.source)
+        except (SourceError, UnsupportedError):
+            return None
+
+    @cached_property
+    def checkpoint(self) -> Checkpoint:
+        """Which file holds which tensor."""
+        file = self._checkpoint_file or choose_file(self.source)
+        config = None if file.endswith(".gguf") else self.config
+        return open_checkpoint(self.source, file, config)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The names of the input and the output table.
+
+        Raises:
+            FormatError: several tensors fit equally well.
+        """
+        return find_tables(self.checkpoint.tensors, self.config)
+
+    def table(self, name: str = "input") -> Table:
+        """A table: `input`, `output` (the input's where no other is stored) or a tensor's name.
+
+        Raises:
+            SourceError: there is no such table.
+            UnsupportedError: it is stored in a way that is not read.
+        """
+        tables = self.tables if name in ("input", "output") else None
+        tensor: str | None = name
+        if tables is not None:
+            tensor = tables.input if name == "input" else tables.output or tables.input
+        info = self.checkpoint.tensors.get(tensor) if tensor is not None else None
+        if tensor is None or info is None:
+            raise self._no_table(name)
+        if tables is not None and tables.packed is not None:
+            raise UnsupportedError(
+                f"{self.ref}: {tensor} is stored as {tables.packed} packed integers",
+                "use a copy of the model whose embeddings are not quantized",
+            )
+        return Table(self.source, self.checkpoint.files[tensor], info, self._progress)
+
+    def _no_table(self, name: str) -> SourceError:
+        matrices = [
+            f"{info.name} {list(info.shape)}"
+            for info in self.checkpoint.tensors.values()
+            if info is not None and len(info.shape) == 2
+        ]
+        listed = ", ".join(sorted(matrices)[:8]) or "none"
+        return SourceError(
+            f"{self.ref}: no {name} table found in {self.checkpoint.file}; its matrices: {listed}",
+            "name a tensor with --table TENSOR",
+        )
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """The model's own vocabulary, or the one that was named instead.
+
+        Without any, a vocabulary that knows ids alone.
+        """
+        if self._tokenizer is not None:
+            return open_other(self._tokenizer, offline=self._offline)
+        return open_own(self.source, self._checkpoint_file)

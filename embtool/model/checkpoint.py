@@ -1,0 +1,203 @@
+"""The checkpoint of a model: which file holds which tensor, read from headers alone."""
+
+import json
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from embtool.config import Config
+from embtool.errors import FormatError, SourceError, UnsupportedError
+from embtool.gguf import parse as parse_gguf
+from embtool.header import TensorInfo, find_in_fragment, parse_index, read_header
+from embtool.source import Source
+from embtool.tensors import find_tables, wanted_names
+
+INDEX = "model.safetensors.index.json"
+SINGLE = "model.safetensors"
+_PICKLES = (".bin", ".pth", ".pt")
+
+#: An index longer than this is first read in two pieces where it must come from the Hub.
+_LONG_INDEX = 1 << 20
+_FRAGMENTS = (64 << 10, 256 << 10)
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """Tensors by name; `tensors[name]` is None where only an index has named it so far.
+
+    `metadata` is that of a GGUF file. `complete` tells whether every tensor is listed, and
+    `total_params` is the index's own count, if it gives one.
+    """
+
+    file: str
+    tensors: dict[str, TensorInfo | None] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
+    complete: bool = True
+    total_params: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+def open_checkpoint(source: Source, file: str, config: Config | None) -> Checkpoint:
+    """Read the headers of a checkpoint, of its shards only those that hold a table.
+
+    Raises:
+        FormatError: a header or an index that is malformed, or that lies.
+        UnsupportedError: a file of a kind that is not read.
+    """
+    if file.endswith(".gguf"):
+        return _open_gguf(source, file)
+    if file.endswith(".index.json"):
+        return _open_shards(source, file, config)
+    if not file.endswith(".safetensors"):
+        raise UnsupportedError(
+            f"{source.ref}: {file} is not a kind of checkpoint that is read",
+            "give a .safetensors or .gguf file",
+        )
+    return _open_single(source, file)
+
+
+def choose_file(source: Source) -> str:
+    """The checkpoint's file, or its index.
+
+    The file that MODEL names wins, then the index, then `model.safetensors`, then the only
+    checkpoint file there is.
+
+    Raises:
+        SourceError: no checkpoint, or several of equal right.
+        UnsupportedError: only files of a kind that is not read.
+    """
+    if source.checkpoint is not None:
+        return source.checkpoint
+    for name in (INDEX, SINGLE):
+        if source.has(name):
+            return name
+    names = [name for name in source.names() if "/" not in name]
+    for ending in (".safetensors.index.json", ".safetensors", ".gguf"):
+        found = [name for name in names if name.endswith(ending)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise SourceError(
+                f"{source.ref}: several checkpoints fit: {', '.join(found)}",
+                f"name one: {source.ref}:{found[0]}",
+            )
+    pickles = [name for name in names if name.endswith(_PICKLES)]
+    if pickles:
+        raise UnsupportedError(
+            f"{source.ref}: its checkpoint is {pickles[0]}, a pickle, which is never executed",
+            "look for a revision with .safetensors files, or convert it",
+        )
+    raise SourceError(
+        f"{source.ref}: there is no checkpoint in it (.safetensors or .gguf)",
+        "give the folder that holds the model's files, or one file",
+    )
+
+
+def _open_single(source: Source, file: str) -> Checkpoint:
+    tensors = _header(source, file)
+    return Checkpoint(file, dict(tensors), dict.fromkeys(tensors, file))
+
+
+def _open_gguf(source: Source, file: str) -> Checkpoint:
+    path = source.path(file)
+    if path is None:
+        raise UnsupportedError(
+            f"{source.ref}: {file} is a GGUF file on the Hub, which is not read in ranges",
+            "download it, and give its path",
+        )
+    try:
+        with path.open("rb") as stream:
+            buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{source.ref}: {file} cannot be read: {error}", "check the path"
+        ) from error
+    gguf = parse_gguf(buffer, file, len(buffer))
+    tensors: dict[str, TensorInfo | None] = dict(gguf.tensors)
+    return Checkpoint(file, tensors, dict.fromkeys(tensors, file), gguf.metadata)
+
+
+def _open_shards(source: Source, file: str, config: Config | None) -> Checkpoint:
+    """Only the shards that hold a table are opened."""
+    if source.path(file) is None and source.size(file) > _LONG_INDEX:
+        checkpoint = _from_fragments(source, file, config)
+        if checkpoint is not None:
+            return checkpoint
+    index = parse_index(source.read(file), file)
+    files = {name: _beside(file, shard) for name, shard in index.weight_map.items()}
+    tensors: dict[str, TensorInfo | None] = dict.fromkeys(files)
+    checkpoint = Checkpoint(file, tensors, files, total_params=index.total_parameters)
+    named = find_tables(dict.fromkeys(files), config)
+    for name in (named.input, named.output, named.extra):
+        if name is not None and tensors[name] is None:
+            _add_shard(source, checkpoint, files[name])
+    return checkpoint
+
+
+def _from_fragments(source: Source, file: str, config: Config | None) -> Checkpoint | None:
+    """Both tables from the two ends of a long index, or None where they are not in them."""
+    wanted = wanted_names(config)
+    nbytes = source.size(file)
+    head, tail = _FRAGMENTS
+    names = [*wanted.input, *wanted.output]
+    found: dict[str, str] = {}
+    for start, stop in ((0, head), (nbytes - tail, nbytes)):
+        found |= find_in_fragment(source.bytes(file, start, stop), names)
+        has_input = any(name in found for name in wanted.input)
+        has_output = any(name in found for name in wanted.output)
+        if has_input and (has_output or (config is not None and config.tied)):
+            checkpoint = Checkpoint(file, complete=False)
+            for shard in dict.fromkeys(found.values()):
+                _add_shard(source, checkpoint, _beside(file, shard))
+            return checkpoint
+    return None
+
+
+def _add_shard(source: Source, checkpoint: Checkpoint, shard: str) -> None:
+    try:
+        tensors = _header(source, shard)
+    except SourceError as error:
+        raise SourceError(
+            f"{source.ref}: {checkpoint.file} names the shard {shard}, which cannot be read: "
+            f"{error.message}",
+            error.advice,
+        ) from error
+    for name, file in checkpoint.files.items():
+        if file == shard and name not in tensors:
+            raise FormatError(
+                f"{source.ref}: {checkpoint.file} says that {shard} holds {name}, "
+                "but that shard does not",
+                "download the model again, or name a file: MODEL:FILE",
+            )
+    checkpoint.tensors |= tensors
+    checkpoint.files |= dict.fromkeys(tensors, shard)
+
+
+def _header(source: Source, file: str) -> dict[str, TensorInfo]:
+    nbytes = source.size(file)
+    return read_header(lambda start, stop: source.bytes(file, start, stop), nbytes, file).tensors
+
+
+def _beside(index: str, shard: str) -> str:
+    """A shard's name as the model's folder knows it: an index in a subfolder names its own."""
+    folder, slash, _ = index.rpartition("/")
+    return folder + slash + shard
+
+
+def read_object(source: Source, name: str) -> dict[str, object]:
+    """A file of the model that holds one JSON object.
+
+    Raises:
+        FormatError: it holds something else.
+    """
+    try:
+        value = json.loads(source.read(name))
+    except (ValueError, RecursionError) as error:
+        raise FormatError(
+            f"{source.ref}: {name} is not valid JSON: {error}", "download the file again"
+        ) from error
+    if not isinstance(value, dict):
+        raise FormatError(f"{source.ref}: {name} is no JSON object", "download the file again")
+    return value

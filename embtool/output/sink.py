@@ -1,0 +1,175 @@
+"""Where data goes: one stream, one format, records written as they come."""
+
+import contextlib
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from embtool.errors import EmbtoolError, SourceError, UnsupportedError
+from embtool.output.notes import report
+from embtool.output.plain import plain
+from embtool.output.views import Cell, view
+from embtool.queries.records import Failure
+
+FORMATS = ("table", "json", "jsonl", "csv", "tsv", "npy")
+_ENDINGS = {f".{name}": name for name in FORMATS if name != "table"} | {".txt": "table"}
+
+
+def choose_format(chosen: str | None, output: Path | None) -> str:
+    """The format that is asked for, else that of the file's ending, else of the terminal.
+
+    Raises:
+        ValueError: the file's ending says nothing, or contradicts what is asked for.
+    """
+    if output is not None:
+        implied = _ENDINGS.get(output.suffix.lower())
+        if implied is None and chosen is None:
+            raise ValueError(f"{output.name}: its ending names no format; give one with -f")
+        if chosen is not None and implied is not None and chosen != implied:
+            raise ValueError(f"{output.name} ends as {implied}, but -f says {chosen}")
+        return chosen or str(implied)
+    return chosen or ("table" if sys.stdout.isatty() else "tsv")
+
+
+class Sink:
+    """Writes records in one format; `failed` tells whether any could not be answered."""
+
+    def __init__(self, format_: str, output: Path | None, header: bool, quiet: bool) -> None:
+        self.format = format_
+        self.quiet = quiet
+        self.failed = False
+        self._output = output
+        self._header = header
+
+    @property
+    def for_people(self) -> bool:
+        """Whether a person will read it: vectors are then cut short."""
+        return self.format == "table"
+
+    def note(self, text: str) -> None:
+        """One line on standard error, unless the caller wants quiet."""
+        if not self.quiet:
+            sys.stderr.write(f"{text}\n")
+
+    def emit(self, records: Iterable[object], many: bool = False) -> None:
+        """Write records as they come; failures are reported and go on.
+
+        `many`: JSON becomes a list, even of one record.
+        """
+        if self.format == "npy":
+            self._save(records)
+            return
+        with self._stream() as stream:
+            if self.format == "json":
+                self._json(records, many, stream)
+            elif self.format == "jsonl":
+                self._lines(records, stream)
+            elif self.format == "table":
+                self._tables(records, stream)
+            else:
+                self._delimited(records, stream)
+
+    @contextlib.contextmanager
+    def _stream(self) -> Iterator[TextIO]:
+        if self._output is None:
+            yield sys.stdout
+            sys.stdout.flush()
+            return
+        try:
+            with self._output.open("w", encoding="utf-8", newline="") as stream:
+                yield stream
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> SourceError:
+        return SourceError(
+            f"{self._output} cannot be written: {error.strerror or error}",
+            "name a file in a folder that exists and is writable",
+        )
+
+    def _good(self, records: Iterable[object]) -> Iterator[object]:
+        for record in records:
+            if isinstance(record, Failure):
+                self._fail(record)
+            else:
+                yield record
+
+    def _fail(self, failure: Failure) -> None:
+        self.failed = True
+        report(EmbtoolError(failure.error, failure.advice))
+
+    def _json(self, records: Iterable[object], many: bool, stream: TextIO) -> None:
+        separator = "[\n" if many else ""
+        for record in records:
+            if isinstance(record, Failure):
+                self._fail(record)
+            stream.write(separator + _dump(record, None if many else 2))
+            separator = ",\n"
+        if many:
+            stream.write("[]\n" if separator == "[\n" else "\n]\n")
+        elif separator:
+            stream.write("\n")
+
+    def _lines(self, records: Iterable[object], stream: TextIO) -> None:
+        for record in records:
+            if isinstance(record, Failure):
+                self._fail(record)
+                parts: Iterable[object] = (record,)
+            else:
+                lines = view(record).lines
+                parts = (record,) if lines is None else lines
+            for part in parts:
+                stream.write(_dump(part, None) + "\n")
+            stream.flush()
+
+    def _tables(self, records: Iterable[object], stream: TextIO) -> None:
+        from embtool.output.people import draw
+
+        for record in self._good(records):
+            draw(view(record), stream)
+
+    def _delimited(self, records: Iterable[object], stream: TextIO) -> None:
+        header = self._header
+        for record in self._good(records):
+            shown = view(record)
+            rows: Iterable[tuple[object, ...]] = ([_cell(c) for c in row] for row in shown.rows)
+            rows = (shown.columns, *rows) if header else rows
+            if self.format == "csv":
+                csv.writer(stream, lineterminator="\n").writerows(rows)
+            else:
+                stream.writelines("\t".join(map(str, row)) + "\n" for row in rows)
+            stream.flush()
+            header = False
+
+    def _save(self, records: Iterable[object]) -> None:
+        for record in self._good(records):
+            matrix = view(record).matrix
+            if matrix is None:
+                raise UnsupportedError(
+                    "npy holds a matrix, and this answer is none", "choose another format with -f"
+                )
+            if self._output is None:
+                np.save(sys.stdout.buffer, matrix)
+                continue
+            try:
+                with self._output.open("wb") as file:
+                    np.save(file, matrix)
+            except OSError as error:
+                raise self._unwritable(error) from error
+
+
+def _dump(record: object, indent: int | None) -> str:
+    return json.dumps(plain(record), ensure_ascii=False, allow_nan=False, indent=indent)
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return str(cell)

@@ -1,0 +1,128 @@
+"""How each record reads as a list: its columns, its rows, and a title for people."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embtool.params import Params
+from embtool.queries.records import Analogy, Found, Lookup, Neighbors, Similarity, Tokens
+from embtool.vocab import Word, escape
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A record as columns and rows.
+
+    `title` and `footer` are lines that only a person sees. `lines` are the parts of the record
+    that are one line each in JSON Lines (None: the record itself). `matrix` is what `npy` saves.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]]
+    title: str = ""
+    footer: tuple[str, ...] = ()
+    lines: tuple[Any, ...] | None = None
+    matrix: NDArray[np.generic] | None = field(default=None)
+
+
+def view(record: object) -> View:
+    """The list form of any record that a command gives."""
+    return _VIEWS[type(record)](record)
+
+
+def _label(word: Word) -> str:
+    ids = ", ".join(str(token_id) for token_id in word.ids)
+    pooled = f", {word.pool} of {' | '.join(word.tokens)}" if word.pool else ""
+    return f"{escape(word.text.encode())} ({word.form}, id {ids}{pooled})"
+
+
+def _tokens(record: Tokens) -> View:
+    rows: list[tuple[Cell, ...]] = [(t.position, t.id, t.token, t.raw) for t in record.tokens]
+    title = f"{len(rows)} tokens, {record.model}"
+    return View(("position", "id", "token", "raw"), rows, title, lines=record.tokens)
+
+
+def _found(record: Found) -> View:
+    rows: list[tuple[Cell, ...]] = [(t.id, t.token, t.raw) for t in record.tokens]
+    title = f"{len(rows)} tokens match {escape(record.pattern.encode())}, {record.model}"
+    return View(("id", "token", "raw"), rows, title, lines=record.tokens)
+
+
+def _lookup(record: Lookup) -> View:
+    shown = len(record.tokens[0].vector) if record.tokens else record.shape[1]
+    dims = tuple(f"d{j}" for j in range(shown))
+    rows: list[tuple[Cell, ...]] = [
+        (t.position, t.id, t.token, t.raw, t.norm, *t.vector) for t in record.tokens
+    ]
+    count, width = record.shape
+    title = f"{count} × {width} matrix from {record.table}, {record.model}"
+    rest = width - shown
+    footer = (f"... and {rest:,} more dimensions: --dims {width}",) if rest > 0 else ()
+    columns = ("position", "id", "token", "raw", "norm", *dims)
+    return View(columns, rows, title, footer, record.tokens, record.matrix)
+
+
+_RANKED = ("rank", "id", "token", "raw", "score")
+
+
+def _neighbors(record: Neighbors) -> View:
+    query = escape(record.query.text.encode())
+    rows: list[tuple[Cell, ...]] = [
+        (n.rank, n.id, n.token, n.raw, n.score, query, record.query.form) for n in record.neighbors
+    ]
+    title = f"{record.metric} neighbors of {_label(record.query)}, {record.model}"
+    # The reader sees the query once, in the title; its columns are for pipelines.
+    return View((*_RANKED, "query", "form"), rows, title)
+
+
+def _analogy(record: Analogy) -> View:
+    forms = dict.fromkeys(term.form for term in record.terms)
+    form = "+".join(forms)
+    query = escape(record.formula.encode())
+    rows: list[tuple[Cell, ...]] = [
+        (n.rank, n.id, n.token, n.raw, n.score, query, form) for n in record.answers
+    ]
+    terms = ", ".join(_label(Word(t.text, t.form, t.ids, t.tokens, t.pool)) for t in record.terms)
+    title = f"{query} by {record.method}, {record.model}"
+    return View((*_RANKED, "query", "form"), rows, title, (f"words: {terms}",))
+
+
+def _similarity(record: Similarity) -> View:
+    names = tuple(escape(word.text.encode()) for word in record.words)
+    rows: list[tuple[Cell, ...]] = [
+        (name, *values) for name, values in zip(names, record.matrix, strict=True)
+    ]
+    title = f"cosines, {record.table}, {record.model}"
+    words = ", ".join(_label(word) for word in record.words)
+    matrix = np.array(record.matrix, np.float64)
+    return View(("word", *names), rows, title, (f"words: {words}",), matrix=matrix)
+
+
+def _params(record: Params) -> View:
+    memory = record.memory
+    columns = (
+        *("model", "source", "vocab_size", "rows", "d_model", "tokens", "tied", "params"),
+        *("total_params", "share", *memory),
+    )
+    row: tuple[Cell, ...] = (
+        *(record.model, record.source, record.vocab_size, record.rows, record.d_model),
+        *(record.tokens, record.tied, record.params, record.total_params, record.share),
+        *memory.values(),
+    )
+    return View(columns, [row])
+
+
+_VIEWS: dict[type, Callable[[Any], View]] = {
+    Analogy: _analogy,
+    Found: _found,
+    Lookup: _lookup,
+    Neighbors: _neighbors,
+    Params: _params,
+    Similarity: _similarity,
+    Tokens: _tokens,
+}

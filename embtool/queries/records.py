@@ -1,0 +1,138 @@
+"""What commands answer: frozen records whose fields are the JSON fields, in order (DESIGN §2).
+
+`token` and `raw` are display forms, already escaped; `text` is as typed. A field with the
+metadata `json: False` is for other formats only.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embtool.vocab import Word
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One of several words, texts or models that could not be answered."""
+
+    query: str
+    error: str
+    advice: str = field(metadata={"json": False})
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token at its place in a text."""
+
+    position: int
+    id: int
+    token: str | None
+    raw: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of a text; `text` is None where the ids spell no valid UTF-8."""
+
+    model: str
+    text: str | None
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A token of the vocabulary."""
+
+    id: int
+    token: str | None
+    raw: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The vocabulary's tokens that match a pattern."""
+
+    model: str
+    pattern: str
+    tokens: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A token with its row: `norm` is the row's Euclidean length, `vector` its components."""
+
+    position: int
+    id: int
+    token: str | None
+    raw: str | None
+    norm: float
+    vector: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """The rows of a text's tokens; `matrix` is all of them, (T, d_model) float32."""
+
+    model: str
+    table: str
+    text: str
+    shape: tuple[int, int]
+    tokens: tuple[Row, ...]
+    matrix: NDArray[np.float32] = field(metadata={"json": False})
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A row in a ranking; `rank` counts from 1."""
+
+    rank: int
+    id: int
+    token: str | None
+    raw: str | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbors:
+    """The rows nearest to a word's."""
+
+    model: str
+    table: str
+    metric: str
+    query: Word
+    neighbors: tuple[Neighbor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word of a sum, with its weight: a WORD record and one field more."""
+
+    text: str
+    form: str
+    ids: tuple[int, ...]
+    tokens: tuple[str, ...]
+    pool: str | None
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Analogy:
+    """The rows nearest to a sum of words; `formula` is the sum as it was computed."""
+
+    model: str
+    table: str
+    method: str
+    formula: str
+    terms: tuple[Term, ...]
+    answers: tuple[Neighbor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """The cosines of words with one another, (n, n) float64."""
+
+    model: str
+    table: str
+    words: tuple[Word, ...]
+    matrix: tuple[tuple[float, ...], ...]
