@@ -1,10 +1,11 @@
 """Parameters and bytes of a table, from config and headers alone."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from embtool.config import Config
 from embtool.errors import FormatError
-from embtool.params import notes as sentences
+from embtool.params.notes import Subject, about_growth, about_model, one_line
 from embtool.params.records import Params, TableFacts
 from embtool.params.totals import index_total, stored_total
 from embtool.tensors import Tables
@@ -42,29 +43,26 @@ def count(
 ) -> Params:
     """The record of one model.
 
-    `tables`: the stored ones, role "input" first, then "output"; empty when no checkpoint could be
-    read (then from the config, with a note that the rows are not checked). `equal`: both are stored
-    and their numbers are (not) the same; `sampled`: judged by a few rows only. `tokens`: the ids
-    that have a row; `ids_without_row`: ids of the tokenizer at or past the rows.
-    `total_params`: all numbers stored, a head that repeats the table included: it is taken off
-    here. `found` tells what was passed over. `notes` come last. Raises FormatError for an unknown
-    precision.
+    `tables`: those stored, "input" first, then "output"; empty when no checkpoint could be read
+    (then from the config, and a note says so). `equal`: both are stored and hold the same numbers
+    or not; `sampled`: judged by a few rows. `tokens`: the ids that have a row, `ids_without_row`:
+    the tokenizer's ids past the rows. `total_params`: all numbers stored, a head that repeats the
+    table included: it is taken off here. `found` tells what was passed over.
+
+    Raises:
+        FormatError: an unknown precision.
     """
     config = config or Config("")
     tied = _tied(config, len(tables), equal, found)
-    shown = tuple(tables) or _claimed(config)
-    distinct = _distinct(shown, tied)
     if total_params is not None and tied and len(tables) == 2:
         total_params -= tables[1].params
-    subject = sentences.Subject(config, shown, bool(tables), equal, sampled, found)
-    said = [
-        *sentences.about_model(subject, tokens, ids_without_row),
-        *sentences.about_total(config.quantization, distinct, total_params),
-        *config.notes,
-        *notes,
-    ]
-    total = total_params if total_params is None or total_params >= distinct else None
-    return _record(model, source, revision, config, shown, tied, tokens, total, precisions, said)
+    shown = tuple(tables) or _claimed(config)
+    subject = Subject(
+        config, shown, tied, tokens, ids_without_row, total_params, bool(tables), sampled, found
+    )
+    said = (*about_model(subject), *config.notes, *notes)
+    record = _record(subject, precisions, said)
+    return replace(record, model=model, source=source, revision=revision)
 
 
 def hypothetical(
@@ -80,64 +78,56 @@ def hypothetical(
     """The record of a table that exists nowhere yet (`source` is "given").
 
     rows = vocab_size + add_tokens, rounded up to a multiple of `pad_to`. `total_params` is that of
-    the model as it is, before tokens are added: what the new rows cost is put on top, twice where
-    `tied` is False. Raises FormatError for a number that is not positive, or a total that is less
-    than its tables.
+    the model before tokens are added: what the new rows cost is put on top, twice where `tied` is
+    False.
+
+    Raises:
+        FormatError: a number that is not positive, or a total that is less than its tables.
     """
-    for name, value in (("vocab_size", vocab_size), ("d_model", d_model), ("pad_to", pad_to)):
-        if value is not None and value < 1:
-            raise FormatError(f"{name} is {value}", "give a positive whole number")
-    if add_tokens < 0:
-        raise FormatError(f"add_tokens is {add_tokens}", "give the number of tokens to add")
+    pad_to = 1 if pad_to is None else pad_to
+    _check_numbers(1, vocab_size=vocab_size, d_model=d_model, pad_to=pad_to)
+    _check_numbers(0, add_tokens=add_tokens)
     tokens = vocab_size + add_tokens
-    rows = tokens + -tokens % (pad_to or 1)
+    rows = tokens + -tokens % pad_to
     tables = _tables(rows, d_model, None, tied)
-    before = len(tables) * vocab_size * d_model
     if total_params is not None:
+        before = len(tables) * vocab_size * d_model
         if total_params < before:
             raise FormatError(
                 f"total_params is {total_params:,}, but the tables alone have {before:,}",
                 "give the parameters of the whole model",
             )
-        total_params += _distinct(tables, tied) - before
-    claims = Config("", vocab_size=vocab_size, table_width=d_model)
-    said = list(sentences.about_growth(vocab_size, tokens, rows, d_model, tied))
-    return _record(
-        None, "given", None, claims, tables, tied, tokens, total_params, precisions, said
-    )
+        total_params += len(tables) * rows * d_model - before
+    config = Config("", vocab_size=vocab_size, table_width=d_model)
+    subject = Subject(config, tables, tied, tokens, 0, total_params)
+    return _record(subject, precisions, tuple(about_growth(subject)))
 
 
-def _record(
-    model: str | None,
-    source: str,
-    revision: str | None,
-    config: Config,
-    tables: tuple[TableFacts, ...],
-    tied: bool | None,
-    tokens: int | None,
-    total_params: int | None,
-    precisions: Sequence[str],
-    notes: Sequence[str],
-) -> Params:
-    table = tables[0] if tables else None
-    distinct = _distinct(tables, tied)
+def _check_numbers(smallest: int, **numbers: int) -> None:
+    for name, value in numbers.items():
+        if value < smallest:
+            raise FormatError(f"{name} is {value}", f"give a whole number from {smallest} on")
+
+
+def _record(subject: Subject, precisions: Sequence[str], notes: Sequence[str]) -> Params:
+    config, table, total = subject.config, subject.table, subject.believed_total
     return Params(
-        model=model,
-        revision=revision,
-        source=source,
+        model=None,
+        revision=None,
+        source="given",
         model_type=config.model_type,
         vocab_size=config.vocab_size,
         d_model=table.d_model if table else config.table_width,
         hidden_size=config.hidden_size,
         rows=table.rows if table else None,
-        tokens=tokens,
-        tied=tied,
+        tokens=subject.tokens,
+        tied=subject.tied,
         params=table.params if table else None,
-        total_params=total_params,
-        share=distinct / total_params if total_params and distinct else None,
+        total_params=total,
+        share=subject.distinct / total if total and table else None,
         memory=memory(table.params if table else 0, precisions) if table else {},
-        tables=tables,
-        notes=tuple(dict.fromkeys(notes)),
+        tables=tuple(subject.tables),
+        notes=tuple(dict.fromkeys(map(one_line, notes))),
     )
 
 
@@ -177,8 +167,3 @@ def _tied(config: Config, stored: int, equal: bool | None, found: Tables | None)
     if found is not None and found.only_head:
         return True
     return None if stored and config.tied is False else config.tied
-
-
-def _distinct(tables: Sequence[TableFacts], tied: bool | None) -> int:
-    """Parameters of the tables, one that is tied counted once."""
-    return sum(table.params for table in tables[: 1 if tied else 2])

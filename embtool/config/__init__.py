@@ -5,28 +5,29 @@ tensors are the truth about tied or not.
 """
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from embtool.config.sections import (
+    LARGEST,
+    VOCAB,
+    WIDTH,
+    Section,
+    dotted,
+    first,
+    home,
+    shown,
+    text,
+    text_sections,
+)
+from embtool.config.ties import default_changed, tied_by_default
 from embtool.errors import FormatError
-from embtool.ties import default_changed, tied_by_default
 
-Section = tuple[str, Mapping[str, object]]
-"""A dotted path ("" for the top) and the object that stands there."""
-
-VOCAB = ("vocab_size", "padded_vocab_size", "n_vocab", "src_vocab_size", "input_vocab_size")
-WIDTH = ("hidden_size", "d_model", "n_embd", "n_embed", "dim", "embed_dim", "emb_dim")
 TABLE_WIDTH = ("embedding_size", "input_embedding_size", "word_embed_proj_dim")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers")
 MTP = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 TIED = ("tie_word_embeddings", "weight_tying", "share_decoder_input_output_embed")
 MULTIPLIER = ("embedding_multiplier", "scale_emb")
-
-TEXT = re.compile(r"(^|_)(text|language|llm|thinker)")
-OTHER = re.compile(r"vision|visual|audio|image|speech|video|talker|codec|quant|rope|projector")
-DEPTH = 4
-LARGEST = 2**40
 
 DTYPES = {
     "float64": "F64",
@@ -85,26 +86,24 @@ def read_config(obj: Mapping[str, object], name: str) -> Config:
             f"{name} holds {type(obj).__name__}, not a JSON object",
             "a model's config is an object with keys such as vocab_size and hidden_size",
         )
-    sections = list(_sections("", obj, 0))
-    if not any(key in section for _, section in sections for key in VOCAB + WIDTH):
-        sections = _elsewhere(obj) + sections
+    sections = text_sections(obj)
     notes: list[str] = []
-    vocab = _first(sections, VOCAB, notes, name)
-    hidden = _first(sections, WIDTH, notes, name)
+    vocab = first(sections, VOCAB, notes, name)
+    hidden = first(sections, WIDTH, notes, name)
     width, rows = _table_sizes(sections, vocab, hidden, notes, name)
-    model_type = _text(sections[-1:], ("model_type",)) or _text(sections, ("model_type",))
+    model_type = text(sections[-1:], ("model_type",)) or text(sections, ("model_type",))
     tied, tied_from = _tied(sections, model_type, notes, name)
     scale, scale_from = _scale(sections, width, notes, name)
     return Config(
         file=name,
         model_type=model_type,
-        path=_home(sections),
+        path=home(sections),
         vocab_size=vocab,
         rows=rows,
         hidden_size=hidden,
         table_width=width,
-        num_layers=_first(sections, LAYERS, notes, name),
-        mtp_layers=_first(sections, MTP, notes, name, smallest=0) or 0,
+        num_layers=first(sections, LAYERS, notes, name),
+        mtp_layers=first(sections, MTP, notes, name, smallest=0) or 0,
         tied=tied,
         tied_from=tied_from,
         dtype=_dtype(sections, notes, name),
@@ -140,53 +139,6 @@ def read_gguf(metadata: Mapping[str, object], name: str, has_output: bool) -> Co
     return replace(config, tied=True, tied_from="no output.weight in a GGUF file")
 
 
-def _sections(path: str, obj: Mapping[str, object], depth: int) -> Iterator[Section]:
-    """The text model's objects, the deepest first, then the object that holds them."""
-    if depth < DEPTH:
-        for key, child in obj.items():
-            if isinstance(child, Mapping) and _is_text(key):
-                yield from _sections(f"{path}.{key}" if path else key, child, depth + 1)
-    yield path, obj
-
-
-def _is_text(key: str) -> bool:
-    """Whether a key names a text model's section; no key that could upset a line of output."""
-    return key.isidentifier() and bool(TEXT.search(key)) and not OTHER.search(key)
-
-
-def _home(sections: Sequence[Section]) -> str:
-    """The path of the first section that has one of the sizes."""
-    for path, section in sections:
-        if any(section.get(key) is not None for key in VOCAB + WIDTH):
-            return path
-    return ""
-
-
-def _elsewhere(obj: Mapping[str, object]) -> list[Section]:
-    """The first object below the top that has both sizes, under whatever name (Bark, Dia)."""
-    for key, child in obj.items():
-        if isinstance(child, Mapping) and not OTHER.search(key):
-            for path, section in _sections(key, child, 1):
-                if any(k in section for k in VOCAB) and any(k in section for k in WIDTH):
-                    return [(path, section)]
-    return []
-
-
-def _first(
-    sections: Sequence[Section], keys: Sequence[str], notes: list[str], name: str, smallest: int = 1
-) -> int | None:
-    """The first of `keys`, in the order of the sections, that holds a usable integer."""
-    for path, section in sections:
-        for key in keys:
-            value = section.get(key)
-            if value is None:
-                continue
-            if type(value) is int and smallest <= value <= LARGEST:
-                return value
-            notes.append(f"{name}: {_dotted(path, key)} is {_shown(value)}, not a usable number")
-    return None
-
-
 def _table_sizes(
     sections: Sequence[Section],
     vocab: int | None,
@@ -199,9 +151,9 @@ def _table_sizes(
     `embedding_size` is a width in ALBERT and ELECTRA and a number of rows in Molmo; no table is
     as wide as its vocabulary is long.
     """
-    width = _first(sections, TABLE_WIDTH, notes, name)
-    rows = _first(sections, ("padded_vocab_size",), notes, name)
-    multiple = _first(sections, ("pad_vocab_size_multiple",), notes, name)
+    width = first(sections, TABLE_WIDTH, notes, name)
+    rows = first(sections, ("padded_vocab_size",), notes, name)
+    multiple = first(sections, ("pad_vocab_size_multiple",), notes, name)
     if vocab and width and width >= vocab:
         width, rows = None, width
     if vocab and multiple:
@@ -218,10 +170,10 @@ def _tied(
         for key in TIED:
             value = section.get(key)
             if isinstance(value, bool):
-                said.append((value, _dotted(path, key)))
+                said.append((value, dotted(path, key)))
             elif value is not None:
-                where = _dotted(path, key)
-                notes.append(f"{name}: {where} is {_shown(value)}, neither true nor false")
+                where = dotted(path, key)
+                notes.append(f"{name}: {where} is {shown(value)}, neither true nor false")
     if said:
         different = [where for value, where in said if value != said[0][0]]
         if not different:
@@ -242,7 +194,9 @@ def _has_head(sections: Sequence[Section]) -> bool:
     """False for a class without an output table: BertModel, CLIPTextModel, T5EncoderModel."""
     classes = [section.get("architectures") for _, section in sections]
     named = [names[0] for names in classes if isinstance(names, list) and names]
-    return not any(isinstance(name, str) and name.endswith("Model") for name in named)
+    return not any(
+        isinstance(name, str) and name.endswith("Model") and "Head" not in name for name in named
+    )
 
 
 def _scale(
@@ -255,8 +209,8 @@ def _scale(
             if value is None:
                 continue
             if isinstance(value, int | float) and value is not True and 0 < value < LARGEST:
-                return (None, None) if value == 1 else (float(value), _dotted(path, key))
-            notes.append(f"{name}: {_dotted(path, key)} is {_shown(value)}, not a usable factor")
+                return (None, None) if value == 1 else (float(value), dotted(path, key))
+            notes.append(f"{name}: {dotted(path, key)} is {shown(value)}, not a usable factor")
     gemma = any("gemma" in str(section.get("model_type")) for _, section in sections)
     scaled = any(section.get("scale_embedding") is True for _, section in sections)
     if width and (gemma or scaled):
@@ -272,7 +226,7 @@ def _dtype(sections: Sequence[Section], notes: list[str], name: str) -> str | No
                 return DTYPES[value.removeprefix("torch.")]
             # "auto" leaves it open, "fp8" is how the other layers are stored.
             if value not in (None, "auto", "fp8"):
-                notes.append(f"{name}: {_dotted(path, key)} is {_shown(value)}, an unknown type")
+                notes.append(f"{name}: {dotted(path, key)} is {shown(value)}, an unknown type")
     return None
 
 
@@ -282,30 +236,9 @@ def _quantization(sections: Sequence[Section]) -> str | None:
         for key in ("quantization_config", "quantization"):
             value = section.get(key)
             if isinstance(value, Mapping):
-                named = _text([("", value)], ("quant_method", "quant_algo"))
+                named = text([("", value)], ("quant_method", "quant_algo"))
                 if named or "bits" in value:
                     return named.lower() if named else "mlx"
         if section.get("dtype") == "fp8":
             return "fp8"
     return None
-
-
-def _text(sections: Sequence[Section], keys: Sequence[str]) -> str | None:
-    for _, section in sections:
-        for key in keys:
-            value = section.get(key)
-            if isinstance(value, str) and value:
-                return value
-    return None
-
-
-def _dotted(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
-
-
-def _shown(value: object) -> str:
-    """A short form of a value for a message."""
-    if isinstance(value, int) and abs(value) > LARGEST:
-        return "past 2**40"
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
