@@ -5,6 +5,7 @@ tensors are the truth about tied or not.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -237,8 +238,11 @@ def _quantization(sections: Sequence[Section]) -> str | None:
             value = section.get(key)
             if isinstance(value, Mapping):
                 named = text([("", value)], ("quant_method", "quant_algo"))
-                if named or "bits" in value:
-                    return named.lower() if named else "mlx"
+                if named:
+                    plain = re.fullmatch(r"[\w.-]{1,40}", named, re.ASCII)
+                    return named.lower() if plain else "an unnamed scheme"
+                if "bits" in value:
+                    return "mlx"
         if section.get("dtype") == "fp8":
             return "fp8"
     return None
