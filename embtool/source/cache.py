@@ -13,9 +13,11 @@ A blob is named by its content, so that a commit which changes the README refetc
 
 import hashlib
 import json
+import os
 import re
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -134,6 +136,12 @@ def keep_piece(blob: Path, start: int, piece: bytes) -> None:
         path = blob / f"{start}-{start + len(piece)}.bytes"
         crc = zlib.crc32(piece).to_bytes(4, "little")
         write_atomic(path, lambda file: file.writelines((piece, crc)))
+
+
+def touch(path: Path) -> None:
+    """Note that a kept file was used just now."""
+    with suppress(OSError):
+        os.utime(path)
 
 
 def hub_folder(repo: str) -> Path:

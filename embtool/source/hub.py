@@ -104,7 +104,10 @@ class HubSource:
             return path, tensor.start
         path = self._slice(name, tensor)
         start = slice_start(path, tensor)
-        return None if start is None else (path, start)
+        if start is None:
+            return None
+        cache.touch(path)
+        return path, start
 
     def fetch(self, name: str, tensor: TensorInfo, progress: Progress) -> tuple[Path, int]:
         """The same, after fetching the slice where neither is there.
@@ -136,6 +139,7 @@ class HubSource:
         kept = KeptRows(path, tensor.name, row_nbytes)
         found = kept.load(ids)
         missing = sorted(set(ids) - found.keys())
+        cache.touch(path)
         if missing:
             fresh = _ask_rows(self._files.remote(name), tensor.start, missing, row_nbytes)
             found |= {row: np.frombuffer(stored, np.uint8) for row, stored in fresh.items()}

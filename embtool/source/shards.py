@@ -49,9 +49,9 @@ def sha256_of(path: Path, start: int, nbytes: int) -> str:
 
 def bar(progress: Progress | None) -> Any:  # noqa: ANN401 -- a class that is made at run time
     """A class that huggingface_hub takes for its progress bar, and that draws nothing."""
-    from huggingface_hub.utils import tqdm
+    from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
-    class Bar(tqdm):  # type: ignore[misc]
+    class Bar(tqdm):
         def __init__(self, *args: object, **options: object) -> None:
             options["disable"] = True
             super().__init__(*args, **options)  # type: ignore[no-untyped-call]

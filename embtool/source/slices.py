@@ -34,18 +34,26 @@ _SAFETENSORS = ("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "F8_E8M0", "I
 
 def slice_start(path: Path, tensor: TensorInfo) -> int | None:
     """Where the tensor's bytes start in the slice `path`; None if it is not (all) there."""
+    metadata, start = _read_slice(path)
+    ours = metadata.get("tensor") == tensor.name and metadata.get("range") == _range(tensor)
+    if not ours or path.stat().st_size != start + tensor.stop - tensor.start:
+        return None
+    return start
+
+
+def slice_metadata(path: Path) -> dict[str, str]:
+    """`source`, `commit`, `tensor`, `dtype`, `range`, `sha256` of a slice; empty if it is none."""
+    return _read_slice(path)[0]
+
+
+def _read_slice(path: Path) -> tuple[dict[str, str], int]:
     try:
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(min(length, _HEADER)))
-        nbytes = path.stat().st_size
-        metadata = header["__metadata__"]
+            metadata = json.loads(file.read(min(length, _HEADER)))["__metadata__"]
+        return dict(metadata), 8 + int(length)
     except (OSError, struct.error, ValueError, KeyError, TypeError):
-        return None
-    start = 8 + int(length)
-    whole = nbytes == start + tensor.stop - tensor.start
-    ours = metadata.get("tensor") == tensor.name and metadata.get("range") == _range(tensor)
-    return start if whole and ours else None
+        return {}, 0
 
 
 def fetch_slice(

@@ -6,7 +6,7 @@ import re
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, ClassVar
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 if TYPE_CHECKING:
     from hub import Hub, Repo
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
         self.close_connection = False
         if not self._broken(hub.due(self.asked)):
-            self.respond(unquote(split.path), parse_qs(split.query, keep_blank_values=True))
+            self.respond(split.path, parse_qs(split.query, keep_blank_values=True))
 
     do_HEAD = do_GET
 
@@ -154,7 +154,7 @@ class EndpointHandler(_Handler):
         ):
             found = pattern.fullmatch(path)
             if found:
-                parts = found.groupdict()
+                parts = {k: v and unquote(v) for k, v in found.groupdict().items()}
                 repo = self._allowed(parts["repo"])
                 if repo is not None:
                     answer(repo, parts, query)
@@ -182,7 +182,6 @@ class EndpointHandler(_Handler):
         self.send(status, told | {k.replace("_", "-"): v for k, v in headers.items()}, b"")
 
     def _commit(self, repo: "Repo", revision: str) -> str | None:
-        revision = unquote(revision)
         commit = revision if revision in repo.commits else repo.refs.get(revision)
         if commit is None:
             self._refuse(404, "RevisionNotFound")
@@ -194,7 +193,7 @@ class EndpointHandler(_Handler):
         if commit is None:
             return
         if repo.renamed is not None:
-            target = f"/{repo.renamed}/resolve/{parts['revision']}/{parts['file']}"
+            target = f"/{repo.renamed}/resolve/{quote(parts['revision'], safe='')}/{parts['file']}"
             self.send(307, {"Location": target}, b"")
             return
         file = repo.commits[commit].get(parts["file"])
