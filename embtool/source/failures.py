@@ -146,8 +146,8 @@ def _not_here(error: BaseException, about: About) -> SourceError:
 
 
 def _gated(error: BaseException, about: About) -> SourceError:
-    sent = getattr(getattr(error, "request", None), "headers", {}).get("authorization")
-    why = "this token's account has no access" if sent else "no token was sent"
+    status = getattr(getattr(error, "response", None), "status_code", 401)
+    why = "this token's account has no access" if status == 403 else "no token was sent"
     return SourceError(
         f"{about.repo}: this model is gated, and {why}",
         f"ask for access at https://huggingface.co/{about.repo}, then {_LOG_IN}",
