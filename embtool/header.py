@@ -66,10 +66,7 @@ def read_header(read: Read, nbytes: int, file: str) -> Header:
     longer than its tensors, and for a Git LFS pointer.
     """
     first = read(0, min(nbytes, FIRST_READ_NBYTES))
-    if first.startswith(_LFS_POINTER):
-        raise FormatError(
-            f"{file} is a Git LFS pointer, not the file", "run `git lfs pull` where it was cloned"
-        )
+    refuse_pointer(first, file)
     if nbytes < 8:
         raise FormatError(f"{file} has {nbytes} bytes, a safetensors file at least 8", _AGAIN)
     length = int.from_bytes(first[:8], "little")
@@ -90,6 +87,14 @@ def read_header(read: Read, nbytes: int, file: str) -> Header:
     if len(raw) != length:
         raise FormatError(f"{file}: the header has {length} bytes, {len(raw)} came", _AGAIN)
     return _header(raw, data, nbytes, file)
+
+
+def refuse_pointer(first: bytes, file: str) -> None:
+    """Raise FormatError where the first bytes of a file are those of a Git LFS pointer."""
+    if first.startswith(_LFS_POINTER):
+        raise FormatError(
+            f"{file} is a Git LFS pointer, not the file", "run `git lfs pull` where it was cloned"
+        )
 
 
 def parse_index(raw: bytes, file: str) -> Index:
@@ -154,7 +159,7 @@ def _header(raw: bytes, data: int, nbytes: int, file: str) -> Header:
         if info.start != end:
             fault = "a hole before" if info.start > end else "an overlap at"
             raise FormatError(
-                f"{file}: {fault} the tensor {_shown(info.name)}: it begins at byte "
+                f"{file}: {fault} the tensor {shown(info.name)}: it begins at byte "
                 f"{info.start}, the one before ends at {end}",
                 _AGAIN,
             )
@@ -169,7 +174,7 @@ def _header(raw: bytes, data: int, nbytes: int, file: str) -> Header:
 
 def _tensor(name: str, entry: object, data: int, file: str) -> TensorInfo:
     """An entry of the header, checked by itself."""
-    what = f"{file}: the tensor {_shown(name)}"
+    what = f"{file}: the tensor {shown(name)}"
     if not isinstance(entry, dict):
         raise FormatError(f"{what} is described by no JSON object", _AGAIN)
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
@@ -226,7 +231,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     entries = dict(pairs)
     if len(entries) != len(pairs):
         [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {_shown(twice)} stands twice")
+        raise ValueError(f"the key {shown(twice)} stands twice")
     return entries
 
 
@@ -239,7 +244,7 @@ def _check_shard(shard: object, file: str) -> None:
     hostile = not isinstance(shard, str) or re.search(r"[\\:\x00-\x1f]", shard)
     if hostile or not all(parts) or not {".", ".."}.isdisjoint(parts):
         raise FormatError(
-            f"{file}: {_shown(shard)} is no name of a shard in its folder",
+            f"{file}: {shown(shard)} is no name of a shard in its folder",
             "do not use this model: its index points elsewhere",
         )
 
@@ -251,7 +256,7 @@ def _whole(value: object) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def _shown(name: object) -> str:
-    """A name from a file, safe to print: quoted, escaped and of bounded length."""
+def shown(name: object) -> str:
+    """A name that a file holds, safe to print: quoted, escaped and of bounded length."""
     text = repr(name)
     return text if len(text) <= 120 else text[:100] + "..."
