@@ -21,6 +21,7 @@ from embtool.tensors.names import (
     TEXT,
     WRAPPER,
     Wanted,
+    ending,
     misplaced,
     role,
     scheme,
@@ -32,6 +33,9 @@ __all__ = ["PassedOver", "Tables", "Wanted", "find_tables", "scheme", "stem", "w
 
 Tensors = Mapping[str, TensorInfo | None]
 """Name -> dtype, shape and place; None where only the name is known (an index of shards)."""
+
+# Position ids and masks; other integers may be numbers that were quantized.
+NOT_NUMBERS = ("I64", "I16", "U64", "BOOL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def find_tables(tensors: Tensors, config: Config | None) -> Tables:
     inputs: list[str] = []
     outputs: list[str] = []
     for name in tensors:
-        kind = role(stem(name))
+        kind = role(name)
         if kind is None or not _is_matrix(tensors[name]):
             continue
         reason = misplaced(name, config)
@@ -90,14 +94,16 @@ def find_tables(tensors: Tensors, config: Config | None) -> Tables:
         head,
         extra=_extra(table, tensors),
         only_head=only_head,
-        norm=next((name for name in tensors if NORM.search(name)), None) if table else None,
+        norm=_norm(tensors) if table else None,
         packed=scheme(table, tensors) if table else None,
         passed_over=tuple(passed),
     )
 
 
 def _is_matrix(info: TensorInfo | None) -> bool:
-    return info is None or (len(info.shape) == 2 and min(info.shape) > 0)
+    if info is None:
+        return True
+    return len(info.shape) == 2 and min(info.shape) > 0 and info.dtype not in NOT_NUMBERS
 
 
 def _fit(name: str, tensors: Tensors, config: Config) -> int:
@@ -113,7 +119,7 @@ def _fit(name: str, tensors: Tensors, config: Config) -> int:
 
 def _input(names: Sequence[str], tensors: Tensors, config: Config) -> str | None:
     """The likeliest input table by name; vague names only where the shape agrees."""
-    named = [name for name in names if INPUT.search(stem(name) or "")]
+    named = [name for name in names if not INPUT.isdisjoint(ending(name))]
     vague = [name for name in names if _fit(name, tensors, config)]
 
     def rank(name: str) -> tuple[bool, int, bool, bool]:
@@ -122,8 +128,9 @@ def _input(names: Sequence[str], tensors: Tensors, config: Config) -> str | None
         decoder = bool(named) and re.search(r"decoder[._]", place) is not None
         return not shared, -_fit(name, tensors, config), not TEXT.search(name), decoder
 
-    candidates = named or vague
-    best = [name for name in candidates if rank(name) == min(map(rank, candidates))]
+    ranks = {name: rank(name) for name in named or vague}
+    first = min(ranks.values(), default=None)
+    best = [name for name in ranks if ranks[name] == first]
     return _one(best, tensors, config) if best else None
 
 
@@ -156,9 +163,7 @@ def _by_shape(tensors: Tensors, config: Config) -> str | None:
         for name, info in tensors.items()
         if info is not None and _is_matrix(info) and (not sized or _fit(name, tensors, config) == 2)
     ]
-    found = [
-        name for name in matrices if not misplaced(name, config) and role(stem(name)) != "output"
-    ]
+    found = [name for name in matrices if not misplaced(name, config) and role(name) != "output"]
     if sized:
         return _one(found, tensors, config) if found else None
     return found[0] if len(matrices) == 1 and found else None
@@ -168,9 +173,9 @@ def _output(
     names: Sequence[str], table: str | None, tensors: Tensors, config: Config
 ) -> str | None:
     """The likeliest head: by name and a shape that suits the table, then the nearest to it."""
-    named = [name for name in names if OUTPUT.search(stem(name) or "")] or list(names)
+    named = [name for name in names if not OUTPUT.isdisjoint(ending(name))] or list(names)
     if table is None:
-        named = [name for name in named if ONLY_HEAD.search(stem(name) or "")]
+        named = [name for name in named if not ONLY_HEAD.isdisjoint(ending(name))]
         named = [name for name in named if _fit(name, tensors, config) == 2]
         if config.tied is False:
             return None
@@ -182,7 +187,9 @@ def _output(
         shared = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
         return -shared, name.count(".")
 
-    best = [name for name in named if rank(name) == min(map(rank, named))]
+    ranks = {name: rank(name) for name in named}
+    first = min(ranks.values(), default=None)
+    best = [name for name in ranks if ranks[name] == first]
     return best[0] if len(best) == 1 else None
 
 
@@ -190,7 +197,7 @@ def _suits(name: str, table: str, tensors: Tensors, config: Config) -> bool:
     """Whether a head can belong to this table: as long (more or less) and as wide as it."""
     head, body = tensors[name], tensors[table]
     place = WRAPPER.sub("", stem(name) or "")
-    clear = OUTPUT.search(place) is not None
+    clear = not OUTPUT.isdisjoint(ending(name))
     if head is None or body is None:
         return clear or place in ("output", "head") or place.endswith("transformer.ff_out")
     if head.shape[0] in (body.shape[0], config.vocab_size) and clear:
@@ -216,9 +223,18 @@ def _extra(table: str | None, tensors: Tensors) -> str | None:
         return None
     place = stem(table) or ""
     homes = (place, place.rpartition(".")[0])
+    for home in homes:
+        for word in EXTRA:
+            for name in (f"{home}.{word}", f"{home}.{word}.weight"):
+                if name in tensors:
+                    return name
+    return None
+
+
+def _norm(tensors: Tensors) -> str | None:
+    """The LayerNorm of the text model's embeddings, if any."""
     for name in tensors:
-        start = stem(name) or name
-        if EXTRA.search(start) and start.rpartition(".")[0] in homes:
+        if not NORM.isdisjoint(ending(name)) and not misplaced(name, Config("")):
             return name
     return None
 

@@ -1,38 +1,40 @@
 """What a tensor's name says: a role, a place in the model, a way of packing."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import dataclass
 
 from embtool.config import Config
 
 SUFFIXES = (".weight", ".weight_packed", ".qweight")
 
-INPUT = re.compile(
-    r"(^|\.)(shared|embed_tokens|embed_in|wte|word_embeddings?|tok_embeddings|tokens_embed"
-    r"|token_embd|(text_)?token_embeddings?|in_out_embed|input_embedding|input_embeds_layer)"
-    r"(\.embeddings?)?$"
+# The last word of a table's stem, or the last two.
+INPUT = frozenset(
+    {"embed_tokens", "shared", "wte", "embed_in", "word_embeddings", "word_embedding"}
+    | {"tok_embeddings", "token_embedding", "token_embeddings", "text_token_embedding"}
+    | {"tokens_embed", "token_embd", "in_out_embed", "input_embedding", "input_embeds_layer"}
 )
-OUTPUT = re.compile(
-    r"(^|\.)((generator_)?lm_head|embed_out|proj_out|output_projection|output_layer"
-    r"|vocab_projector|lm_loss|word_embeddings_for_head|pred_layer\.proj"
-    r"|lm_head\.(decoder|linear|out_proj)|predictions\.decoder)$"
+OUTPUT = frozenset(
+    {"lm_head", "generator_lm_head", "lm_head.decoder", "lm_head.linear", "lm_head.out_proj"}
+    | {"predictions.decoder", "embed_out", "proj_out", "output_projection", "output_layer"}
+    | {"vocab_projector", "lm_loss", "word_embeddings_for_head", "pred_layer.proj"}
 )
 # Words that name other things too: they count only where nothing has a name from above.
-VAGUE_INPUT = re.compile(r"(^|\.)embed(dings?)?$|^(transformer\.)?w$")
-VAGUE_OUTPUT = re.compile(r"(^|\.)(output|head|decoder|transformer\.ff_out)$")
+VAGUE_INPUT = frozenset({"embed", "embedding", "embeddings", "transformer.w", ".w"})
+VAGUE_OUTPUT = frozenset({"output", "head", "decoder", "transformer.ff_out"})
 # The heads that no other kind of model has, so that one can stand for a table that is not stored.
-ONLY_HEAD = re.compile(r"(^|\.)(lm_head|embed_out|predictions\.decoder|lm_head\.decoder)$")
-EXTRA = re.compile(r"(^|\.)(new|additional)_embedding$")
-NORM = re.compile(
-    r"(^|\.)(embeddings\.(LayerNorm|layer_norm|norm)|word_embeddings_layernorm"
-    r"|layernorm_embedding|token_embd_norm)\.(weight|gamma)$"
+ONLY_HEAD = frozenset({"lm_head", "embed_out", "predictions.decoder", "lm_head.decoder"})
+EXTRA = frozenset({"new_embedding", "additional_embedding"})
+NORM = frozenset(
+    {"embeddings.LayerNorm", "embeddings.layer_norm", "embeddings.norm"}
+    | {"word_embeddings_layernorm", "layernorm_embedding", "token_embd_norm"}
 )
+PER_LAYER = frozenset({"embed_tokens_per_layer", "per_layer_token_embd"})
+ROLES = INPUT | OUTPUT | VAGUE_INPUT | VAGUE_OUTPUT | PER_LAYER
 
 # What a training or serving framework put before a whole model's names.
 WRAPPER = re.compile(r"^((module|_orig_mod|base_model\.model|0\.auto_model)\.)+")
-PER_LAYER = re.compile(r"(embed_tokens_per_layer|per_layer_token_embd)$")
-NUMBERED = re.compile(r"\.(\d+)\.")
+NUMBERED = re.compile(r"\.([0-9]{1,9})\.")
 FURTHER = re.compile(r"(^|\.)mtp[._]")
 ELSEWHERE = re.compile(
     r"(^|[._])(vision|image|img|video|audio|speech|talker|depth|dit|protein|patcher|patch|qformer"
@@ -85,13 +87,12 @@ class Wanted:
 
 def stem(name: str) -> str | None:
     """A tensor's name without what says that it is a weight; None for biases, scales and such."""
-    for suffix in SUFFIXES:
-        if name.endswith(suffix):
-            return name.removesuffix(suffix)
+    if name.endswith(SUFFIXES):
+        return name.rpartition(".")[0]
     return name if name.rpartition(".")[2] in ("embedding", "embeddings") else None
 
 
-def scheme(tensor: str, names: Iterable[str]) -> str | None:
+def scheme(tensor: str, names: Container[str]) -> str | None:
     """How a table is packed, judged by the names beside it; None: plain numbers.
 
     "mlx" (`.scales`), "gptq" (`.qweight`; AWQ too), "compressed-tensors" (`.weight_packed`),
@@ -109,7 +110,7 @@ def scheme(tensor: str, names: Iterable[str]) -> str | None:
         f"{start}.weight_scale": "scaled",
         f"{start}.weight_scale_inv": "scaled",
     }
-    return next((beside[name] for name in names if name in beside), None)
+    return next((packing for name, packing in beside.items() if name in names), None)
 
 
 def wanted_names(config: Config | None) -> Wanted:
@@ -123,23 +124,36 @@ def wanted_names(config: Config | None) -> Wanted:
     )
 
 
-def role(place: str | None) -> str | None:
-    """ "input" or "output" where a name says so; `place` is a tensor's stem."""
+def ending(name: str) -> tuple[str, ...]:
+    """The last word of a tensor's stem, and the last two; none for biases, scales and such.
+
+    `wte.embedding` (Molmo, Flax) ends like `wte` too, and `w` alone like `.w`.
+    """
+    place = stem(name)
     if place is None:
+        return ()
+    rest, _, last = place.rpartition(".")
+    before = rest.rpartition(".")[2]
+    pair = f"{before}.{last}"
+    return (last, pair, before) if last in ("embedding", "embeddings") else (last, pair)
+
+
+def role(name: str) -> str | None:
+    """ "input" or "output" where a tensor's name says so."""
+    words = ending(name)
+    if ROLES.isdisjoint(words):
         return None
-    place = WRAPPER.sub("", place)
-    if INPUT.search(place) or PER_LAYER.search(place):
+    if not (INPUT | PER_LAYER).isdisjoint(words):
         return "input"
-    numbered = NUMBERED.search(f"{place}.")
-    if OUTPUT.search(place) or VAGUE_OUTPUT.search(place):
-        # Every layer has an output; only a head there is worth a word.
-        return "output" if place.endswith("head") or not numbered else None
-    return "input" if VAGUE_INPUT.search(place) and not numbered else None
+    # Every layer has an output; only a head there is worth a word.
+    if NUMBERED.search(name) and words[0] not in ("head", "lm_head"):
+        return None
+    return "input" if not VAGUE_INPUT.isdisjoint(words) else "output"
 
 
 def misplaced(name: str, config: Config) -> str | None:
     """Why a tensor with a table's name is no table of the model, or None."""
-    if PER_LAYER.search(stem(name) or ""):
+    if not PER_LAYER.isdisjoint(ending(name)):
         return "holds numbers for each layer, not the model's width"
     if FURTHER.search(name):
         return "belongs to the layers that predict further tokens"
