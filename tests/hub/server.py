@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 if TYPE_CHECKING:
     from hub import Hub, Repo
+    from hub.contents import Content, File
 
 _RESOLVE = re.compile(r"/(?P<repo>[^/]+(?:/[^/]+)?)/resolve/(?P<revision>[^/]+)/(?P<file>.+)")
 _SMALL = re.compile(
@@ -78,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
             return True
         return False
 
-    def send(self, status: int, headers: dict[str, str], body: bytes) -> None:
+    def send(self, status: int, headers: dict[str, str], body: "Content") -> None:
         headers = {"Content-Length": str(len(body)), **headers}
         self.send_response(status)
         for name, value in headers.items():
@@ -98,10 +99,10 @@ class _Handler(BaseHTTPRequestHandler):
                 return
             self.server.hub.throttle(len(chunk))
 
-    def serve(self, content: object, etag: str, headers: dict[str, str]) -> None:
+    def serve(self, content: "Content", etag: str, headers: dict[str, str]) -> None:
         """A body, or the range of it that was asked for, or what a fault makes of it."""
         kind = self.fault.get("kind")
-        nbytes = len(content)  # type: ignore[arg-type]
+        nbytes = len(content)
         wanted = _RANGE.fullmatch(self.headers.get("Range") or "")
         status, first, last = 200, 0, nbytes - 1
         if self.headers.get("If-Match", etag) != etag:
@@ -118,13 +119,14 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {**headers, "ETag": etag, "Accept-Ranges": "bytes"}
         if status == 206:
             headers["Content-Range"] = f"bytes {first}-{last}/{total}"
-        body = b"" if self.command == "HEAD" else content[first : last + 1]  # type: ignore[index]
-        self._damage(kind, headers, body, last + 1 - first, status)
+        self._damage(kind, headers, _Part(content, first, last + 1), status)
 
     def _damage(
-        self, kind: str | None, headers: dict[str, str], body: bytes, nbytes: int, status: int
+        self, kind: str | None, headers: dict[str, str], body: "Content", status: int
     ) -> None:
-        headers["Content-Length"] = str(nbytes)
+        headers["Content-Length"] = str(len(body))
+        if kind in ("gzip", "short", "long", "drop"):
+            body = body[0 : len(body)]
         if kind == "gzip":
             body = gzip.compress(body)
             headers |= {"Content-Encoding": "gzip", "Content-Length": str(len(body))}
@@ -132,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
             body = body[: len(body) // 2]
             headers["Content-Length"] = str(len(body))
         elif kind == "long":
-            body += b"x"
+            body = body + b"x"
             headers["Content-Length"] = str(len(body))
         elif kind == "drop":
             body = body[: len(body) // 2]
@@ -254,8 +256,22 @@ class CdnHandler(_Handler):
             self.serve(file.content, f'"cdn-{file.etag[:12]}"', {})
 
 
-def _entry(name: str, file: object) -> dict[str, object]:
-    large, etag, nbytes = file.large, file.etag, len(file.content)  # type: ignore[attr-defined]
+class _Part:
+    """A part of a content, cut out as it is sent."""
+
+    def __init__(self, content: "Content", start: int, stop: int) -> None:
+        self._content, self._start, self._stop = content, start, stop
+
+    def __len__(self) -> int:
+        return self._stop - self._start
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, stop, _ = part.indices(len(self))
+        return self._content[self._start + start : self._start + stop]
+
+
+def _entry(name: str, file: "File") -> dict[str, object]:
+    large, etag, nbytes = file.large, file.etag, len(file.content)
     entry = {"type": "file", "path": name, "size": nbytes, "oid": etag[:40]}
     if large:
         entry["lfs"] = {"oid": etag, "size": nbytes, "pointerSize": 134}
