@@ -48,7 +48,7 @@ def lookup(name: str) -> Entry | None:
     """The entry of the repository `name` ("owner/name" or its alias, any case), or None."""
     wanted = name.lower()
     for entry in load():
-        if wanted in (entry.name.lower(), (entry.alias or "").lower()):
+        if wanted in (entry.name.lower(), (entry.alias or entry.name).lower()):
             return entry
     return None
 

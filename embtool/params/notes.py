@@ -71,7 +71,7 @@ def _about_sizes(subject: Subject) -> Iterator[str]:
     """Rows, widths and precision: config against table, table against table."""
     config, table, file = subject.config, subject.table, subject.config.file
     if table is None:
-        yield f"{file or 'no config'} does not say how large the table is"
+        yield f"{file} does not say how large the table is" if file else "no table and no config"
         return
     if not subject.stored:
         yield f"from {file} alone: the rows of the checkpoint are not checked"
