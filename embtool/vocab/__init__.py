@@ -1,12 +1,12 @@
 """The vocabulary: id <-> token, what a token looks like, typed word -> ids.
 
-    vocabulary = open_vocabulary(key, "tokenizer.json", read)       # read() -> bytes, called if needed
-    vocabulary = open_gguf_vocabulary(key, "model.gguf", metadata)  # metadata() -> mapping, if needed
-    vocabulary = no_vocabulary()                                    # no tokenizer: `id:N` still works
+    vocabulary = open_vocabulary(key, "tokenizer.json", read)
+    vocabulary = open_gguf_vocabulary(key, "model.gguf", metadata)
+    vocabulary = no_vocabulary()                      # no tokenizer: `id:N` still works
 
 `key` is the identity that derived files are kept under (`Source.key`), `name` the file that
-errors name. Nothing is read before the first question, and nothing but the kept index where that
-knows the answer.
+errors name, `read()` gives its bytes, `metadata()` its mapping. Nothing is read before the first
+question, and nothing but the kept index where that knows the answer.
 
     class Vocabulary
       size: int                       max id + 1 (0 without a tokenizer)
@@ -38,3 +38,26 @@ expression, an unknown form.
 `escape(bytes) -> str` and `unescape(str) -> bytes` are the escapes of every token shown;
 `script(text) -> str | None` is the script of a text's first letter.
 """
+
+from embtool.vocab.display import escape, unescape
+from embtool.vocab.scripts import script
+from embtool.vocab.vocabulary import (
+    Vocabulary,
+    no_vocabulary,
+    open_gguf_vocabulary,
+    open_vocabulary,
+)
+from embtool.vocab.word import Word
+from embtool.vocab.words import UsageError
+
+__all__ = [
+    "UsageError",
+    "Vocabulary",
+    "Word",
+    "escape",
+    "no_vocabulary",
+    "open_gguf_vocabulary",
+    "open_vocabulary",
+    "script",
+    "unescape",
+]

@@ -1,0 +1,97 @@
+"""A GGUF file's metadata -> the vocabulary it describes.
+
+Keys and their meaning: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md; what holds
+where a key is absent is llama.cpp's own default for that kind of tokenizer.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embtool.errors import FormatError
+from embtool.vocab.contents import (
+    ADVICE,
+    CONTROL,
+    HOLE,
+    NORMAL,
+    UNKNOWN,
+    USER_DEFINED,
+    Contents,
+    shown,
+    size_of,
+)
+from embtool.vocab.spelling import spelling_of_gguf
+
+
+def contents(metadata: Mapping[str, Any], file: str) -> Contents:
+    """Every token, with its score for the kind `llama`.
+
+    Raises FormatError where there is no tokenizer, and where the numbers of tokens, scores and
+    types differ.
+    """
+    name = str(metadata.get("tokenizer.ggml.model", ""))
+    pieces = list(metadata.get("tokenizer.ggml.tokens", ()))
+    if not name or not pieces:
+        raise FormatError(f"{file} describes no tokenizer", "Name one with --tokenizer.")
+    size = size_of([len(pieces) - 1], file)
+    types = _numbers(metadata, "token_type", size, file)
+    kinds = np.full(size, NORMAL, np.uint8) if types is None else types.astype(np.uint8)
+    kinds[kinds == HOLE] = NORMAL
+    spelling = spelling_of_gguf(name)
+    tokens, raws = shown(pieces, kinds, spelling)
+    scores = None
+    rules: dict[str, Any] = {"tokenizer": name}
+    if name == "llama":
+        found = _numbers(metadata, "scores", size, file)
+        scores = np.zeros(size, np.float32) if found is None else found.astype(np.float32)
+        rules |= _rules_of_llama(metadata, size) | {"matched": _matched(pieces, kinds)}
+    unknown_id = _id(metadata, "unknown_token_id", size, 0 if name == "llama" else None)
+    return Contents(spelling.kind, tokens, raws, kinds, unknown_id, scores, rules)
+
+
+def _numbers(
+    metadata: Mapping[str, Any], name: str, size: int, file: str
+) -> NDArray[np.generic] | None:
+    values = metadata.get(f"tokenizer.ggml.{name}")
+    if values is None:
+        return None
+    array = np.asarray(values)
+    if array.shape != (size,):
+        raise FormatError(f"{file}: {size} tokens, but {name} has {array.size} entries", ADVICE)
+    return array
+
+
+def _id(metadata: Mapping[str, Any], name: str, size: int, default: int | None) -> int | None:
+    value = metadata.get(f"tokenizer.ggml.{name}", default)
+    return int(value) if value is not None and 0 <= int(value) < size else None
+
+
+def _rules_of_llama(metadata: Mapping[str, Any], size: int) -> dict[str, Any]:
+    def said(name: str, default: bool) -> bool:
+        return bool(metadata.get(f"tokenizer.ggml.{name}", default))
+
+    bos, eos = _id(metadata, "bos_token_id", size, 1), _id(metadata, "eos_token_id", size, 2)
+    return {
+        "prefix": said("add_space_prefix", True),
+        "before": [bos] if bos is not None and said("add_bos_token", True) else [],
+        "after": [eos] if eos is not None and said("add_eos_token", False) else [],
+    }
+
+
+def _matched(pieces: Sequence[bytes], kinds: NDArray[np.uint8]) -> dict[str, list[int]]:
+    """Where a token that is matched whole may begin: its first two characters -> lengths.
+
+    Those are the control, unknown and user-defined tokens. A token of one character stands under
+    that; lengths are in characters, the longest first.
+    """
+    lengths: dict[str, set[int]] = {}
+    for token_id in np.flatnonzero(np.isin(kinds, (CONTROL, UNKNOWN, USER_DEFINED))).tolist():
+        try:
+            text = pieces[token_id].decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+        if text:
+            lengths.setdefault(text[:2], set()).add(len(text))
+    return {start: sorted(found, reverse=True) for start, found in lengths.items()}

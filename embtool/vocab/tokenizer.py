@@ -1,0 +1,120 @@
+"""A tokenizer.json, applied by the tokenizers library; its only importer.
+
+Loading takes seconds where the vocabulary is large, so nothing is loaded before the first text.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from embtool.errors import FormatError, TokenError
+from embtool.vocab import from_json
+from embtool.vocab.contents import ADVICE, CONTROL, USER_DEFINED
+from embtool.vocab.display import escape, shown
+from embtool.vocab.index import Index
+from embtool.vocab.spelling import unprefixed
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+# Texts handed to the library at once: enough for all its threads, few enough to stay in memory.
+_BATCH = 8192
+
+
+class Library:
+    """The tokenizer of a file, without truncation, without padding.
+
+    `read` gives the file's bytes; `index` is the vocabulary that was read from them.
+    """
+
+    def __init__(self, read: Callable[[], bytes], file: str, index: Index) -> None:
+        self._read = read
+        self._file = file
+        self._index = index
+
+    @cached_property
+    def _whole(self) -> "Tokenizer":
+        return self._load(self._read())
+
+    @cached_property
+    def _bare(self) -> "Tokenizer":
+        """The same without a space of its own before a text."""
+        if not self._index.rules["prefix"]:
+            return self._whole
+        changed = unprefixed(from_json.parse(self._read(), self._file))
+        return self._load(json.dumps(changed).encode("ascii"))
+
+    def _load(self, raw: bytes) -> "Tokenizer":
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_buffer(raw)
+        except Exception as error:  # the library raises nothing narrower
+            raise FormatError(f"{self._file} is no tokenizer: {error}", ADVICE) from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    @cached_property
+    def _renumbered(self) -> dict[int, int]:
+        """Ids that the library gives to added tokens -> the ids that the file gives them.
+
+        Only those that differ: the library numbers added tokens in a row, past any holes.
+        """
+        added = self._whole.get_added_tokens_decoder()
+        if all(self._is_at(token_id, str(token.content)) for token_id, token in added.items()):
+            return {}
+        types, raws = self._index.types.tolist(), self._index.raws.all()
+        meant = {
+            raw: token_id
+            for token_id, (kind, raw) in enumerate(zip(types, raws, strict=True))
+            if kind in (CONTROL, USER_DEFINED)
+        }
+        named = {token_id: escape(str(token.content).encode()) for token_id, token in added.items()}
+        return {token_id: meant[raw] for token_id, raw in named.items() if meant[raw] != token_id}
+
+    def _is_at(self, token_id: int, content: str) -> bool:
+        index = self._index
+        return index.has(token_id) and index.raws[token_id] == escape(content.encode())
+
+    def encode(self, text: str, special: bool = False, prefix: bool = True) -> list[int]:
+        """The ids of a text; `special` with the model's own special tokens around it.
+
+        `prefix` False leaves out the tokenizer's own space before a text. Raises TokenError
+        where the tokenizer gives no ids, and FormatError for a token that the file numbers
+        otherwise than the tokenizer does.
+        """
+        tokenizer = self._whole if prefix else self._bare
+        try:
+            ids = tokenizer.encode(text, add_special_tokens=special).ids
+        except Exception as error:  # the library raises nothing narrower
+            message = f"{self._file} has no tokens for {shown(text)}: {error}"
+            raise TokenError(message, "Try another word, or name a row with id:N.") from error
+        for token_id in self._renumbered.keys() & set(ids):
+            meant = self._renumbered[token_id]
+            raise FormatError(
+                f"{self._file} gives {self._index.raws[meant]} the id {meant}, "
+                f"its tokenizer the id {token_id}",
+                f"Name the row that is meant: id:{meant} or id:{token_id}.",
+            )
+        return ids
+
+    def many(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """The ids of every text, without special tokens or a space of the tokenizer's own.
+
+        A text that the tokenizer gives no ids for has none.
+        """
+        for start in range(0, len(texts), _BATCH):
+            batch = list(texts[start : start + _BATCH])
+            try:
+                found = self._bare.encode_batch_fast(batch, add_special_tokens=False)
+                yield from (encoding.ids for encoding in found)
+            except Exception:  # one text without tokens fails a whole batch
+                yield from map(self._or_none, batch)
+
+    def _or_none(self, text: str) -> list[int]:
+        try:
+            return self._bare.encode(text, add_special_tokens=False).ids
+        except Exception:
+            return []
