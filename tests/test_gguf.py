@@ -308,6 +308,10 @@ HUGE = struct.pack("<Q", (1 << 64) - 1)
             packed([], [tensor("t", (1 << 62, 2), 0, 0)]),
             "x: the tensor 't' is larger than any file: [2, 4611686018427387904]",
         ),
+        (
+            packed([], [tensor("t", (0, 1 << 63), 0, 0)]),
+            "x: the tensor 't' is larger than any file: [9223372036854775808, 0]",
+        ),
         (packed([], [tensor("t", (1,), 0, 1 << 63)]), "x: the tensor 't' is larger than any file"),
         (
             packed([], [tensor("t", (100, 3), 8, 0)]),

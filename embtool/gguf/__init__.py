@@ -130,7 +130,7 @@ def _entry(cursor: Cursor) -> _Entry:
         raise FormatError(f"{what} has {dims} dimensions, more than {_MAX_DIMS}", AGAIN)
     shape = tuple(reversed(cursor.numbers("<u8", dims).tolist()))
     kind, offset = cursor.number("<u4"), cursor.number("<u8")
-    if prod(shape) >= 1 << 63 or offset >= 1 << 63:
+    if max(prod(shape), offset, *shape, 0) >= 1 << 63:
         raise FormatError(f"{what} is larger than any file: {list(shape)}", AGAIN)
     if kind not in TYPES:
         return _Entry(name, f"GGML_{kind}", shape, offset, None)
