@@ -9,12 +9,10 @@ from numpy.typing import NDArray
 from embtool import dtypes
 from embtool.errors import FormatError, TokenError
 from embtool.header import TensorInfo
+from embtool.search.blocks import block_rows
 from embtool.source import Progress, Source
 
 F32 = NDArray[np.float32]
-
-#: Bytes of a widened block: small enough to stay in a core's cache. Measured by scripts/bench.
-_BLOCK_NBYTES = 2 << 20
 
 
 class Table:
@@ -54,20 +52,22 @@ class Table:
                     f"0 to {self.shape[0] - 1}",
                     "give an id that has a row",
                 )
-        stored = self._stored_if_here()
-        if stored is not None:
-            return dtypes.decode(self.dtype, stored[list(ids)])
-        stored = self._source.rows(self.file, self._info, ids, self._row_nbytes)
-        return dtypes.decode(self.dtype, stored)
+        return dtypes.decode(self.dtype, self.stored_rows(ids))
+
+    def stored_rows(self, ids: Sequence[int]) -> NDArray[np.uint8]:
+        """Rows as they are stored, (len(ids), row bytes) uint8; ids are not checked."""
+        if self.is_here:
+            return self.stored[list(ids)]
+        return self._source.rows(self.file, self._info, ids, self._row_nbytes)
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, F32]]:
         """Yield (first row, block (n, d_model) float32) over rows [start, stop), in order.
 
         A block is a buffer that the next step overwrites: copy what must outlive it.
         """
-        stored = self._stored
+        stored = self.stored
         stop = self.shape[0] if stop is None else stop
-        step = max(1, _BLOCK_NBYTES // (4 * self.shape[1]))
+        step = block_rows(self.shape[1])
         buffer = np.empty((min(step, stop - start), self.shape[1]), np.float32)
         for first in range(start, stop, step):
             last = min(first + step, stop)
@@ -78,13 +78,14 @@ class Table:
         bounds = [self.shape[0] * part // count for part in range(count + 1)]
         return [self.blocks(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
 
-    def _stored_if_here(self) -> NDArray[np.uint8] | None:
-        if "_stored" in self.__dict__ or self._source.local(self.file, self._info) is not None:
-            return self._stored
-        return None
+    @property
+    def is_here(self) -> bool:
+        """Whether the whole table is on this machine."""
+        known = "stored" in self.__dict__
+        return known or self._source.local(self.file, self._info) is not None
 
     @cached_property
-    def _stored(self) -> NDArray[np.uint8]:
+    def stored(self) -> NDArray[np.uint8]:
         """The stored rows, (rows, row bytes) uint8, memory-mapped; fetched if they must be."""
         path, start = self._source.fetch(self.file, self._info, self._progress)
         missing = start + self.nbytes - path.stat().st_size

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import serialize_file
 
 Stored = tuple[str, NDArray]
 
@@ -20,31 +19,22 @@ def bf16(values: NDArray) -> Stored:
 
 
 def write_safetensors(path: Path, tensors: Mapping[str, NDArray | Stored]) -> Path:
-    """A file of safetensors' own writer; a (dtype, array) names a dtype that numpy lacks."""
-    entries = {}
+    """A file as the format's specification lays it out: length, JSON header, bytes.
+
+    A (dtype, array) names a dtype that numpy lacks; the array holds its bits.
+    """
+    header: dict[str, object] = {}
+    chunks: list[bytes] = []
+    start = 0
     for name, value in tensors.items():
-        dtype, array = (
-            value if isinstance(value, tuple) else (_NAMES[value.dtype.name], value)
-        )
-        entries[name] = {
-            "dtype": _RUST[dtype],
-            "shape": list(array.shape),
-            "data": np.ascontiguousarray(array).tobytes(),
-        }
-    serialize_file(entries, str(path))
+        dtype, array = value if isinstance(value, tuple) else (_NAMES[value.dtype.name], value)
+        chunks.append(np.ascontiguousarray(array).tobytes())
+        stop = start + len(chunks[-1])
+        header[name] = {"dtype": dtype, "shape": array.shape, "data_offsets": [start, stop]}
+        start = stop
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(chunks))
     return path
-
-
-_RUST = {
-    "F32": "float32",
-    "F16": "float16",
-    "F64": "float64",
-    "BF16": "bfloat16",
-    "I64": "int64",
-    "U32": "uint32",
-    "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2",
-}
 
 
 def word_tokenizer(words: Sequence[str], unknown: str | None = None) -> str:
@@ -73,3 +63,29 @@ def folder_model(
     if words:
         (folder / "tokenizer.json").write_text(word_tokenizer(words), encoding="utf-8")
     return folder
+
+
+def byte_alphabet() -> dict[int, str]:
+    """GPT-2's spelling of the 256 bytes: printable ones stand for themselves, the rest from 256."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    spare = iter(range(256, 512))
+    return {byte: chr(byte if byte in printable else next(spare)) for byte in range(256)}
+
+
+def byte_tokenizer(tokens: Sequence[bytes]) -> str:
+    """A byte-level BPE tokenizer.json of these tokens, id = position, without merges."""
+    alphabet = byte_alphabet()
+    vocab = {"".join(alphabet[byte] for byte in token): i for i, token in enumerate(tokens)}
+    assert len(vocab) == len(tokens)
+    level = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": True,
+        "use_regex": False,
+    }
+    model = {"type": "BPE", "vocab": vocab, "merges": [], "dropout": None, "unk_token": None}
+    model |= {"continuing_subword_prefix": None, "end_of_word_suffix": None, "fuse_unk": False}
+    model |= {"byte_fallback": False, "ignore_merges": True}
+    parts = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": []}
+    parts |= {"normalizer": None, "pre_tokenizer": level, "post_processor": None, "decoder": level}
+    return json.dumps(parts | {"model": model}, ensure_ascii=False)

@@ -13,7 +13,7 @@ PACKAGE = Path(embtool.__file__).parent
 FLOORS = [
     ["errors"],
     ["quant", "dtypes", "header", "gguf"],
-    ["ties", "config"],
+    ["config"],
     ["tensors", "params", "catalogue"],
     ["space", "search"],
     ["source"],

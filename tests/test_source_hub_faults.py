@@ -1,5 +1,7 @@
 """Each way in which a range can go wrong: the right answer or a clear error, never wrong bytes."""
 
+import time
+
 import pytest
 from hub import Hub, in_process
 from hub.contents import shard
@@ -88,8 +90,9 @@ def test_a_server_without_ranges_is_left_before_it_sends_the_file(hub, waits):
     hub.fault("ignore-range", FILE, times=9)
     with pytest.raises(RangeIgnoredError):
         open_().bytes(FILE, 0, 64)
+    time.sleep(0.2)  # what the server had begun to send
     assert hub.sent() < 32 << 20
-    assert len(hub.bodies()) == 1
+    assert [asked.status for asked in hub.log if asked.origin == "cdn"] == [200]
 
 
 def test_a_small_file_whose_ranges_are_ignored_is_read_whole(hub, waits):

@@ -1,5 +1,6 @@
 """The command line: options and thin bodies; the only importer of typer."""
 
+import os
 import sys
 from typing import Annotated
 
@@ -37,6 +38,9 @@ def _root(
 
 def main() -> None:
     """The entry point of the command `embtool`."""
+    # Scans have threads of their own, one for each part of a table; BLAS would add its own to
+    # each of them. numpy reads this when it is imported, which no command has done yet.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
         # Tokens are any Unicode; a pipe's locale must not decide whether they can be written.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")  # type: ignore[union-attr]

@@ -47,9 +47,9 @@ Words = Annotated[
         metavar="WORD...",
     ),
 ]
-Text = Annotated[
-    str, typer.Argument(help="A text, or id:NUMBER; - reads it from standard input.")
-]
+TERMS_HELP = "Three words; - reads lines of three, with tabs or spaces between."
+TEXT_HELP = "A text, or id:NUMBER; - reads it from standard input."
+Text = Annotated[str, typer.Argument(help=TEXT_HELP)]
 ModelOption = Annotated[
     str | None,
     typer.Option("--model", "-m", help="A path, owner/name on the Hub, or gemma-3-270m."),

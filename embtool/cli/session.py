@@ -4,7 +4,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from embtool.errors import EmbtoolError
 if TYPE_CHECKING:
     from embtool.model import Model
     from embtool.output import Sink
+    from embtool.queries.ground import Choices
 
 #: name -> (annotation, default) of the options that a `Session` takes.
 _SHARED: dict[str, tuple[Any, Any]] = {
@@ -39,7 +40,6 @@ class Session:
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 -- the values of _SHARED's options
         self._given = given
         self.table: str = given.get("table", "input")
-        self.offline: bool = given.get("offline", False)
 
     @functools.cached_property
     def sink(self) -> "Sink":
@@ -51,24 +51,43 @@ class Session:
             chosen = choose_format(self._given["format"], output)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
-        return Sink(chosen, output, not self._given["no_header"], self._given["quiet"])
+        return Sink(chosen, output, header=not self._given["no_header"])
+
+    def choices(self, form: options.Form, pool: options.Pool | None) -> "Choices":
+        """How words count in this command."""
+        from embtool.queries.ground import Choices
+
+        return Choices(self.table, form.value, None if pool is None else pool.value)
+
+    def emit(self, records: Iterable[object], *, many: bool = False) -> None:
+        """Write records; a failure among them is the command's exit code at the end."""
+        if not self.sink.emit(records, many):
+            raise typer.Exit(1)
+
+    def note(self, text: str) -> None:
+        """One line on standard error, unless quiet is wanted."""
+        if not self._given["quiet"]:
+            sys.stderr.write(f"{text}\n")
 
     @functools.cached_property
     def model(self) -> "Model":
-        """The model that is named, else the chosen one, which is then named."""
+        """The model that is named, else the chosen one."""
+        return self.open(self._given["model"] or self.chosen())
+
+    def chosen(self) -> str:
+        """The model of who names none; it is named on standard error."""
         from embtool.source.chosen import chosen_model
 
-        named: str | None = self._given["model"]
-        ref = named or chosen_model()
-        if named is None:
-            self.sink.note(f"model: {ref}")
-        return self.open(ref)
+        ref = chosen_model()
+        self.note(f"model: {ref}")
+        return ref
 
     def open(self, ref: str) -> "Model":
         """Any model, with this command's options."""
         from embtool.model import Model
 
-        return Model.open(ref, tokenizer=self._given.get("tokenizer"), offline=self.offline)
+        given = self._given
+        return Model.open(ref, tokenizer=given.get("tokenizer"), offline=given["offline"])
 
 
 def shares(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -90,8 +109,6 @@ def shares(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
         def call(**values: Any) -> None:  # noqa: ANN401
             session = Session(**{name: values.pop(name) for name in names})
             with_exit_code(lambda: function(session, **values))
-            if session.sink.failed:
-                raise typer.Exit(1)
 
         call.__name__ = function.__name__
         call.__doc__ = function.__doc__
@@ -108,7 +125,13 @@ def with_exit_code(body: Callable[[], None]) -> None:
     try:
         body()
         sys.stdout.flush()
-    except EmbtoolError as error:
+    except (EmbtoolError, ValueError) as error:
+        from embtool.vocab import UsageError
+
+        if isinstance(error, UsageError):
+            raise typer.BadParameter(str(error)) from None
+        if not isinstance(error, EmbtoolError):
+            raise
         if os.environ.get("EMBTOOL_DEBUG") == "1":
             raise
         from embtool.output import report

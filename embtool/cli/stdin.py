@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import typer
 
-#: Most words that share one scan; the first batch is whatever has arrived by then.
-_BATCH = 512
+#: Lines that share one scan: few at first, so that the first answer does not wait for many.
+_FIRST, _MOST = 8, 512
 
 
 def text_argument(text: str) -> str:
@@ -16,22 +16,42 @@ def text_argument(text: str) -> str:
     return _decode(sys.stdin.buffer.read()) if text == "-" else check(text)
 
 
+def is_stdin(words: Sequence[str]) -> bool:
+    """Whether the words are `-`; together with others it is wrong usage."""
+    if "-" in words and len(words) > 1:
+        raise typer.BadParameter("- stands alone: it reads the words from standard input")
+    return list(words) == ["-"]
+
+
 def batches(words: Sequence[str]) -> Iterator[list[str]]:
     """Words to answer together: all arguments, or the lines of standard input as they come.
 
     A line keeps its leading space, which means something. Empty lines are passed over.
     """
-    if "-" not in words:
+    if is_stdin(words):
+        yield from _lines()
+    else:
         yield [check(word) for word in words]
+
+
+def triples(words: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
+    """The same for three words: the arguments, or lines of three.
+
+    A line is split at tabs, or at spaces where it has no tab. A line of another number of words
+    comes out as it is: who answers says what is wrong with it.
+    """
+    if not is_stdin(words):
+        if len(words) != 3:
+            raise typer.BadParameter(f"an analogy has three words, not {len(words)}")
+        yield [tuple(check(word) for word in words)]
         return
-    if len(words) > 1:
-        raise typer.BadParameter("- stands alone: it reads the words from standard input")
-    yield from _lines()
+    for batch in _lines():
+        yield [tuple(line.split("\t") if "\t" in line else line.split()) for line in batch]
 
 
 def _lines() -> Iterator[list[str]]:
     """Lines in batches of what is there, so that a slow writer is answered line by line."""
-    arrived: queue.Queue[bytes | None] = queue.Queue(4 * _BATCH)
+    arrived: queue.Queue[bytes | None] = queue.Queue(2 * _MOST)
 
     def read() -> None:
         for line in sys.stdin.buffer:
@@ -39,15 +59,17 @@ def _lines() -> Iterator[list[str]]:
         arrived.put(None)
 
     threading.Thread(target=read, daemon=True).start()
-    ended = False
+    limit, ended = _FIRST, False
     while not ended:
         batch = [arrived.get()]
-        while batch[-1] is not None and len(batch) < _BATCH and not arrived.empty():
+        while batch[-1] is not None and len(batch) < limit and not arrived.empty():
             batch.append(arrived.get())
         ended = batch[-1] is None
-        lines = [_decode(line).rstrip("\r\n") for line in batch if line is not None]
-        if words := [line for line in lines if line.strip()]:
+        # A line that is no UTF-8 keeps its bytes as surrogates: the vocabulary refuses it.
+        lines = [raw.decode(errors="surrogateescape") for raw in batch if raw is not None]
+        if words := [line.rstrip("\r\n") for line in lines if line.strip()]:
             yield words
+        limit = min(4 * limit, _MOST)
 
 
 def check(text: str) -> str:

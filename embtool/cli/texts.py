@@ -37,7 +37,7 @@ def tokens(
         found = texts.tokens(session.model, text_argument(text), special=special)
     else:
         found = texts.tokens_of_ids(session.model, _ids(ids or ""))
-    session.sink.emit([found])
+    session.emit([found])
 
 
 @shares(*MODEL)
@@ -54,7 +54,7 @@ def find(
     from embtool.queries import texts
 
     found = texts.find(session.model, check(pattern), regex=regex, ignore_case=ignore_case)
-    session.sink.emit([found])
+    session.emit([found])
 
 
 @shares(*TABLE)
@@ -67,7 +67,7 @@ def lookup(session: Session, text: options.Text, dims: options.Dims = None) -> N
 
     shown = dims or (8 if session.sink.for_people else None)
     found = texts.lookup(session.model, text_argument(text), session.table, shown)
-    session.sink.emit([found])
+    session.emit([found])
 
 
 def _ids(text: str) -> list[int]:

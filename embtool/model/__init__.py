@@ -1,7 +1,7 @@
 """A model: its config, its tables and its vocabulary, tied together.
 
-    from embtool import Model
-    Model.open("gemma-3-270m").table().rows([5237])
+from embtool import Model
+Model.open("gemma-3-270m").table().rows([5237])
 """
 
 from functools import cached_property
@@ -9,10 +9,10 @@ from functools import cached_property
 from embtool.config import Config, read_config, read_gguf
 from embtool.errors import SourceError, UnsupportedError
 from embtool.model.checkpoint import Checkpoint, choose_file, open_checkpoint, read_object
-from embtool.model.vocabulary import open_own, open_other
+from embtool.model.vocabulary import TOKENIZER, open_other, open_own
 from embtool.source import Progress, Source, open_source
 from embtool.table import Table
-from embtool.tensors import Tables, find_tables
+from embtool.tensors import Tables, find_tables, scheme
 from embtool.vocab import Vocabulary
 
 
@@ -95,27 +95,44 @@ class Model:
             SourceError: there is no such table.
             UnsupportedError: it is stored in a way that is not read.
         """
-        tables = self.tables if name in ("input", "output") else None
-        tensor: str | None = name
-        if tables is not None:
-            tensor = tables.input if name == "input" else tables.output or tables.input
-        info = self.checkpoint.tensors.get(tensor) if tensor is not None else None
-        if tensor is None or info is None:
-            raise self._no_table(name)
-        if tables is not None and tables.packed is not None:
+        if name not in ("input", "output"):
+            return self.tensor(name)
+        tables = self.tables
+        tensor = tables.input if name == "input" else tables.output or tables.input
+        if tensor is None:
+            raise self.no_table(name)
+        if name == "input" and tables.extra is not None:
             raise UnsupportedError(
-                f"{self.ref}: {tensor} is stored as {tables.packed} packed integers",
+                f"{self.ref}: its input table is split over {tensor} and {tables.extra}",
+                "name one of the two with --table",
+            )
+        return self.tensor(tensor)
+
+    def tensor(self, name: str) -> Table:
+        """Any matrix of the checkpoint, by its tensor's name."""
+        info = self.checkpoint.tensors.get(name)
+        if info is None:
+            raise self.no_table(name)
+        packed = scheme(name, self.checkpoint.tensors)
+        if packed is not None:
+            raise UnsupportedError(
+                f"{self.ref}: {name} is stored quantized ({packed}), which is not read yet",
                 "use a copy of the model whose embeddings are not quantized",
             )
-        return Table(self.source, self.checkpoint.files[tensor], info, self._progress)
+        return Table(self.source, self.checkpoint.files[name], info, self._progress)
 
-    def _no_table(self, name: str) -> SourceError:
+    def is_packed(self, name: str) -> bool:
+        """Whether a tensor holds packed integers, so that its shape is not the table's."""
+        return scheme(name, self.checkpoint.tensors) not in (None, "scaled")
+
+    def no_table(self, name: str) -> SourceError:
+        """The error that says which matrices there are instead."""
         matrices = [
             f"{info.name} {list(info.shape)}"
             for info in self.checkpoint.tensors.values()
             if info is not None and len(info.shape) == 2
         ]
-        listed = ", ".join(sorted(matrices)[:8]) or "none"
+        listed = ", ".join(sorted(matrices)[:6]) or "none"
         return SourceError(
             f"{self.ref}: no {name} table found in {self.checkpoint.file}; its matrices: {listed}",
             "name a tensor with --table TENSOR",
@@ -130,3 +147,11 @@ class Model:
         if self._tokenizer is not None:
             return open_other(self._tokenizer, offline=self._offline)
         return open_own(self.source, self._checkpoint_file)
+
+    @property
+    def vocabulary_at_hand(self) -> Vocabulary | None:
+        """The vocabulary where it needs no request: on this machine, or kept in the cache."""
+        file = self._checkpoint_file or ""
+        here = self._tokenizer is not None or file.endswith(".gguf")
+        here = here or self.source.path(TOKENIZER) is not None
+        return self.vocabulary if here else None

@@ -8,7 +8,6 @@ from typing import Any
 
 from embtool.config import Config
 from embtool.errors import FormatError, SourceError, UnsupportedError
-from embtool.gguf import parse as parse_gguf
 from embtool.header import TensorInfo, find_in_fragment, parse_index, read_header
 from embtool.source import Source
 from embtool.tensors import find_tables, wanted_names
@@ -26,8 +25,8 @@ _FRAGMENTS = (64 << 10, 256 << 10)
 class Checkpoint:
     """Tensors by name; `tensors[name]` is None where only an index has named it so far.
 
-    `metadata` is that of a GGUF file. `complete` tells whether every tensor is listed, and
-    `total_params` is the index's own count, if it gives one.
+    `metadata` is that of a GGUF file. `complete` tells whether every tensor is listed;
+    `total_params` and `total_nbytes` are the index's own figures, if it gives them.
     """
 
     file: str
@@ -36,6 +35,7 @@ class Checkpoint:
     metadata: Mapping[str, Any] | None = None
     complete: bool = True
     total_params: int | None = None
+    total_nbytes: int | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -101,6 +101,8 @@ def _open_single(source: Source, file: str) -> Checkpoint:
 
 
 def _open_gguf(source: Source, file: str) -> Checkpoint:
+    from embtool.gguf import parse as parse_gguf
+
     path = source.path(file)
     if path is None:
         raise UnsupportedError(
@@ -128,7 +130,9 @@ def _open_shards(source: Source, file: str, config: Config | None) -> Checkpoint
     index = parse_index(source.read(file), file)
     files = {name: _beside(file, shard) for name, shard in index.weight_map.items()}
     tensors: dict[str, TensorInfo | None] = dict.fromkeys(files)
-    checkpoint = Checkpoint(file, tensors, files, total_params=index.total_parameters)
+    checkpoint = Checkpoint(file, tensors, files)
+    checkpoint.total_params = index.total_parameters
+    checkpoint.total_nbytes = index.total_size
     named = find_tables(dict.fromkeys(files), config)
     for name in (named.input, named.output, named.extra):
         if name is not None and tensors[name] is None:
@@ -173,6 +177,17 @@ def _add_shard(source: Source, checkpoint: Checkpoint, shard: str) -> None:
             )
     checkpoint.tensors |= tensors
     checkpoint.files |= dict.fromkeys(tensors, shard)
+
+
+def read_all(source: Source, checkpoint: Checkpoint) -> dict[str, TensorInfo] | None:
+    """Every tensor of the checkpoint, or None where that means asking the Hub for headers."""
+    unread = [name for name, info in checkpoint.tensors.items() if info is None]
+    shards = dict.fromkeys(checkpoint.files[name] for name in unread)
+    if not checkpoint.complete or any(source.path(shard) is None for shard in shards):
+        return None
+    for shard in shards:
+        _add_shard(source, checkpoint, shard)
+    return {name: info for name, info in checkpoint.tensors.items() if info is not None}
 
 
 def _header(source: Source, file: str) -> dict[str, TensorInfo]:

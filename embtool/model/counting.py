@@ -4,10 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from embtool.errors import EmbtoolError
+from embtool.errors import EmbtoolError, FormatError
+from embtool.header import TensorInfo
 from embtool.model import Model
-from embtool.params import PRECISIONS, Params, TableFacts, count
+from embtool.model.checkpoint import read_all
+from embtool.params import PRECISIONS, Params, TableFacts, count, index_total, stored_total
 from embtool.table import Table
+from embtool.tensors import Tables
 
 #: Bytes compared at a time, and rows compared where the tables are far away.
 _STEP = 8 << 20
@@ -15,56 +18,100 @@ _SAMPLES = 4
 
 
 def model_params(model: Model, precisions: Sequence[str] = PRECISIONS) -> Params:
-    """Count a model's table; no tokenizer is fetched for it.
+    """Count a model's tables; no tokenizer is fetched for it.
+
+    Where no checkpoint can be read, the config's claims are counted, and a note says why.
 
     Raises:
-        EmbtoolError: neither a checkpoint nor a config can be read.
+        EmbtoolError: there is neither a checkpoint nor a config that names its sizes.
     """
-    tables = _tables(model)
-    equal, sampled = _compare(tables)
-    tokens, beyond = _tokens(model, tables[0][1].shape[0])
+    try:
+        tables = model.tables
+        infos = _infos(model, tables)
+    except EmbtoolError as error:
+        return _from_config(model, error, precisions)
+    facts = [_facts(model, role, parts) for role, parts in infos.items()]
+    equal, sampled = _compare(model, infos)
+    tokens, beyond = _tokens(model, facts[0].rows)
     return count(
         model.ref,
         model.source.kind,
         model.config,
-        [_facts(role, table) for role, table in tables],
+        facts,
         revision=model.source.revision,
         tokens=tokens,
         ids_without_row=beyond,
         equal=equal,
         sampled=sampled,
-        total_params=_total(model),
+        total_params=_total(model, facts),
+        found=tables,
         precisions=precisions,
-        notes=model.notes,
+        notes=model.checkpoint.notes,
     )
 
 
-def _tables(model: Model) -> list[tuple[str, Table]]:
-    roles = [("input", model.table("input"))]
-    if model.tables.output is not None and model.tables.output != model.tables.input:
-        roles.append(("output", model.table("output")))
-    return roles
-
-
-def _facts(role: str, table: Table) -> TableFacts:
-    rows, d_model = table.shape
-    return TableFacts(
-        role, table.tensor, table.file, table.dtype, rows, d_model, rows * d_model, table.nbytes
+def _from_config(model: Model, error: EmbtoolError, precisions: Sequence[str]) -> Params:
+    config = model.config
+    if isinstance(error, FormatError) or config is None or config.vocab_size is None:
+        raise error
+    tokens, beyond = _tokens(model, config.rows or config.vocab_size)
+    return count(
+        model.ref,
+        model.source.kind,
+        config,
+        (),
+        revision=model.source.revision,
+        tokens=tokens,
+        ids_without_row=beyond,
+        total_params=model.source.total_params(),
+        precisions=precisions,
+        notes=(error.message,),
     )
 
 
-def _compare(tables: Sequence[tuple[str, Table]]) -> tuple[bool | None, bool]:
+def _infos(model: Model, tables: Tables) -> dict[str, list[TensorInfo]]:
+    """The tensors of each role; a split vocabulary has two.
+
+    Raises:
+        SourceError: there is no input table.
+    """
+    names = {"input": [tables.input, tables.extra]}
+    if tables.output != tables.input:
+        names["output"] = [tables.output]
+    found = {
+        role: [info for name in parts if name and (info := model.checkpoint.tensors.get(name))]
+        for role, parts in names.items()
+    }
+    if not found["input"]:
+        raise model.no_table("input")
+    return {role: parts for role, parts in found.items() if parts}
+
+
+def _facts(model: Model, role: str, parts: Sequence[TensorInfo]) -> TableFacts:
+    """A packed table's width is the config's: its tensor's last dimension counts integers."""
+    first, config = parts[0], model.config
+    rows = sum(info.shape[0] for info in parts)
+    width = first.shape[-1]
+    if model.is_packed(first.name) and config is not None and config.table_width is not None:
+        width = config.table_width
+    nbytes = sum(info.stop - info.start for info in parts)
+    file = model.checkpoint.files[first.name]
+    return TableFacts(role, first.name, file, first.dtype, rows, width, rows * width, nbytes)
+
+
+def _compare(model: Model, infos: dict[str, list[TensorInfo]]) -> tuple[bool | None, bool]:
     """Whether two stored tables are equal, and whether only some rows were compared."""
-    if len(tables) < 2:
+    if "output" not in infos:
         return None, False
-    first, second = tables[0][1], tables[1][1]
-    if first.shape != second.shape or first.dtype != second.dtype:
+    (first, *extra), (second, *_) = infos["input"], infos["output"]
+    if extra or first.shape != second.shape or first.dtype != second.dtype:
         return False, False
-    if first.is_here and second.is_here:
-        return _same_bytes(first, second), False
+    tables = [model.tensor(info.name) for info in (first, second)]
+    if all(table.is_here for table in tables):
+        return _same_bytes(*tables), False
     rows = first.shape[0]
     ids = [rows * k // _SAMPLES + rows // (2 * _SAMPLES) for k in range(_SAMPLES)]
-    return bool(np.array_equal(first.stored_rows(ids), second.stored_rows(ids))), True
+    return bool(np.array_equal(tables[0].stored_rows(ids), tables[1].stored_rows(ids))), True
 
 
 def _same_bytes(first: Table, second: Table) -> bool:
@@ -77,17 +124,22 @@ def _same_bytes(first: Table, second: Table) -> bool:
 
 def _tokens(model: Model, rows: int) -> tuple[int | None, int]:
     """Ids that have a row, and ids that have none; None where no tokenizer is at hand."""
-    vocabulary = model.local_vocabulary
+    vocabulary = model.vocabulary_at_hand
     if vocabulary is None or vocabulary.kind == "none":
         return None, 0
-    beyond = vocabulary.count_from(rows)
+    beyond = sum(vocabulary.raw(token_id) is not None for token_id in range(rows, vocabulary.size))
     return vocabulary.count - beyond, beyond
 
 
-def _total(model: Model) -> int | None:
-    """All numbers stored, from the headers where they are all here; packed ones are none."""
+def _total(model: Model, facts: Sequence[TableFacts]) -> int | None:
+    """The Hub's own count, else that of the headers if all can be read, else the index's."""
+    published = model.source.total_params()
+    if published is not None:
+        return published
     checkpoint = model.checkpoint
-    infos = [info for info in checkpoint.tensors.values() if info is not None]
-    if not checkpoint.complete or len(infos) < len(checkpoint.tensors):
-        return checkpoint.total_params
-    return sum(int(np.prod(info.shape, dtype=object)) for info in infos)
+    infos = read_all(model.source, checkpoint)
+    if infos is not None:
+        return stored_total(infos)
+    return index_total(
+        checkpoint.total_params, checkpoint.total_nbytes, model.config, facts[0].params
+    )

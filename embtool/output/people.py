@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from embtool.output.views import Cell, View
+from embtool.output.view import Cell, View
 
 #: Off a terminal a table is as wide as it needs.
 _UNBOUNDED = 1 << 20
@@ -29,8 +29,9 @@ def draw(view: View, stream: TextIO) -> None:
 def _render(view: View, console: Console) -> None:
     if view.title:
         console.print(Text(view.title, "bold"))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for index, name in enumerate(view.columns):
+    table = Table(box=box.SIMPLE_HEAD, show_header=not view.page, pad_edge=False)
+    columns = view.columns[: len(view.columns) - view.beside]
+    for index, name in enumerate(columns):
         numbers = all(isinstance(row[index], int | float | None) for row in view.rows)
         table.add_column(
             Text(name),
@@ -39,7 +40,7 @@ def _render(view: View, console: Console) -> None:
             no_wrap=numbers,
         )
     for row in view.rows:
-        table.add_row(*(_text(cell) for cell in row))
+        table.add_row(*(_text(cell) for cell in row[: len(columns)]))
     console.print(table)
     for line in view.footer:
         console.print(Text(line, "dim"))

@@ -13,7 +13,8 @@ import numpy as np
 from embtool.errors import EmbtoolError, SourceError, UnsupportedError
 from embtool.output.notes import report
 from embtool.output.plain import plain
-from embtool.output.views import Cell, view
+from embtool.output.view import Cell, View
+from embtool.output.views import for_people, view
 from embtool.queries.records import Failure
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "npy")
@@ -37,12 +38,11 @@ def choose_format(chosen: str | None, output: Path | None) -> str:
 
 
 class Sink:
-    """Writes records in one format; `failed` tells whether any could not be answered."""
+    """Writes records in one format to standard output or a file."""
 
-    def __init__(self, format_: str, output: Path | None, header: bool, quiet: bool) -> None:
+    def __init__(self, format_: str, output: Path | None, *, header: bool) -> None:
         self.format = format_
-        self.quiet = quiet
-        self.failed = False
+        self._failed = False
         self._output = output
         self._header = header
 
@@ -51,28 +51,25 @@ class Sink:
         """Whether a person will read it: vectors are then cut short."""
         return self.format == "table"
 
-    def note(self, text: str) -> None:
-        """One line on standard error, unless the caller wants quiet."""
-        if not self.quiet:
-            sys.stderr.write(f"{text}\n")
+    def emit(self, records: Iterable[object], many: bool = False) -> bool:
+        """Write records as they come; True when none of them was a failure.
 
-    def emit(self, records: Iterable[object], many: bool = False) -> None:
-        """Write records as they come; failures are reported and go on.
-
-        `many`: JSON becomes a list, even of one record.
+        A failure is reported and does not stop the others. `many`: JSON becomes a list, even of
+        one record.
         """
         if self.format == "npy":
             self._save(records)
-            return
+            return not self._failed
         with self._stream() as stream:
             if self.format == "json":
                 self._json(records, many, stream)
             elif self.format == "jsonl":
                 self._lines(records, stream)
             elif self.format == "table":
-                self._tables(records, stream)
+                self._tables(records, many, stream)
             else:
                 self._delimited(records, stream)
+        return not self._failed
 
     @contextlib.contextmanager
     def _stream(self) -> Iterator[TextIO]:
@@ -100,7 +97,7 @@ class Sink:
                 yield record
 
     def _fail(self, failure: Failure) -> None:
-        self.failed = True
+        self._failed = True
         report(EmbtoolError(failure.error, failure.advice))
 
     def _json(self, records: Iterable[object], many: bool, stream: TextIO) -> None:
@@ -108,7 +105,7 @@ class Sink:
         for record in records:
             if isinstance(record, Failure):
                 self._fail(record)
-            stream.write(separator + _dump(record, None if many else 2))
+            stream.write(separator + _dump(record))
             separator = ",\n"
         if many:
             stream.write("[]\n" if separator == "[\n" else "\n]\n")
@@ -124,14 +121,23 @@ class Sink:
                 lines = view(record).lines
                 parts = (record,) if lines is None else lines
             for part in parts:
-                stream.write(_dump(part, None) + "\n")
+                stream.write(_dump(part) + "\n")
             stream.flush()
 
-    def _tables(self, records: Iterable[object], stream: TextIO) -> None:
+    def _tables(self, records: Iterable[object], many: bool, stream: TextIO) -> None:
         from embtool.output.people import draw
 
+        joined: list[View] = []
         for record in self._good(records):
-            draw(view(record), stream)
+            shown, in_one = for_people(record, many)
+            if in_one:
+                joined.append(shown)
+            else:
+                draw(shown, stream)
+        if joined:
+            rows = [row for shown in joined for row in shown.rows]
+            footer = tuple(line for shown in joined for line in shown.footer)
+            draw(View(joined[0].columns, rows, footer=footer), stream)
 
     def _delimited(self, records: Iterable[object], stream: TextIO) -> None:
         header = self._header
@@ -163,8 +169,8 @@ class Sink:
                 raise self._unwritable(error) from error
 
 
-def _dump(record: object, indent: int | None) -> str:
-    return json.dumps(plain(record), ensure_ascii=False, allow_nan=False, indent=indent)
+def _dump(record: object) -> str:
+    return json.dumps(plain(record), ensure_ascii=False, allow_nan=False)
 
 
 def _cell(cell: Cell) -> str:

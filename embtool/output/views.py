@@ -1,38 +1,28 @@
 """How each record reads as a list: its columns, its rows, and a title for people."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from embtool.output import counts
+from embtool.output.view import Cell, View
 from embtool.params import Params
+from embtool.queries.known import Known
 from embtool.queries.records import Analogy, Found, Lookup, Neighbors, Similarity, Tokens
 from embtool.vocab import Word, escape
-
-Cell = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A record as columns and rows.
-
-    `title` and `footer` are lines that only a person sees. `lines` are the parts of the record
-    that are one line each in JSON Lines (None: the record itself). `matrix` is what `npy` saves.
-    """
-
-    columns: tuple[str, ...]
-    rows: list[tuple[Cell, ...]]
-    title: str = ""
-    footer: tuple[str, ...] = ()
-    lines: tuple[Any, ...] | None = None
-    matrix: NDArray[np.generic] | None = field(default=None)
 
 
 def view(record: object) -> View:
     """The list form of any record that a command gives."""
     return _VIEWS[type(record)](record)
+
+
+def for_people(record: object, many: bool) -> tuple[View, bool]:
+    """The view that a person gets, and whether it is a line of one table with the others."""
+    if isinstance(record, Params):
+        return (counts.brief(record), True) if many else (counts.page(record), False)
+    return view(record), False
 
 
 def _label(word: Word) -> str:
@@ -64,7 +54,7 @@ def _lookup(record: Lookup) -> View:
     rest = width - shown
     footer = (f"... and {rest:,} more dimensions: --dims {width}",) if rest > 0 else ()
     columns = ("position", "id", "token", "raw", "norm", *dims)
-    return View(columns, rows, title, footer, record.tokens, record.matrix)
+    return View(columns, rows, title, footer, lines=record.tokens, matrix=record.matrix)
 
 
 _RANKED = ("rank", "id", "token", "raw", "score")
@@ -76,8 +66,7 @@ def _neighbors(record: Neighbors) -> View:
         (n.rank, n.id, n.token, n.raw, n.score, query, record.query.form) for n in record.neighbors
     ]
     title = f"{record.metric} neighbors of {_label(record.query)}, {record.model}"
-    # The reader sees the query once, in the title; its columns are for pipelines.
-    return View((*_RANKED, "query", "form"), rows, title)
+    return View((*_RANKED, "query", "form"), rows, title, beside=2)
 
 
 def _analogy(record: Analogy) -> View:
@@ -89,7 +78,7 @@ def _analogy(record: Analogy) -> View:
     ]
     terms = ", ".join(_label(Word(t.text, t.form, t.ids, t.tokens, t.pool)) for t in record.terms)
     title = f"{query} by {record.method}, {record.model}"
-    return View((*_RANKED, "query", "form"), rows, title, (f"words: {terms}",))
+    return View((*_RANKED, "query", "form"), rows, title, (f"words: {terms}",), beside=2)
 
 
 def _similarity(record: Similarity) -> View:
@@ -117,9 +106,19 @@ def _params(record: Params) -> View:
     return View(columns, [row])
 
 
+def _known(record: Known) -> View:
+    columns = ("name", "vocab_size", "d_model", "layers", "tied", "dtype", "total_params", "tokens")
+    rows: list[tuple[Cell, ...]] = [
+        (m.name, m.vocab_size, m.width, m.layers, m.tied, m.dtype, m.total_params, m.tokens)
+        for m in record.models
+    ]
+    return View(columns, rows, f"{len(rows)} models known offline", lines=record.models)
+
+
 _VIEWS: dict[type, Callable[[Any], View]] = {
     Analogy: _analogy,
     Found: _found,
+    Known: _known,
     Lookup: _lookup,
     Neighbors: _neighbors,
     Params: _params,

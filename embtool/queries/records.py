@@ -111,7 +111,7 @@ class Term:
     text: str
     form: str
     ids: tuple[int, ...]
-    tokens: tuple[str, ...]
+    tokens: tuple[str | None, ...]
     pool: str | None
     weight: float
 

@@ -57,6 +57,9 @@ class Source(Protocol):
     def key(self, name: str) -> str:
         """The identity of a file's content, for naming what is derived from it."""
 
+    def total_params(self) -> int | None:
+        """Parameters of the whole model as the Hub counts them, where it does."""
+
     def local(self, name: str, tensor: TensorInfo) -> tuple[Path, int] | None:
         """A file on this machine that holds the whole tensor, and where it starts there."""
 

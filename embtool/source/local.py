@@ -72,6 +72,10 @@ class LocalSource:
         parts = (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
         return "local-" + hashlib.sha256(repr(parts).encode()).hexdigest()[:40]
 
+    def total_params(self) -> int | None:
+        """Nobody has counted a folder."""
+        return None
+
     def local(self, name: str, tensor: TensorInfo) -> tuple[Path, int] | None:
         """The file itself."""
         return self._inside(name), tensor.start

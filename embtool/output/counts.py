@@ -1,0 +1,67 @@
+"""`params` as people read it: a page for one model, a table that compares several."""
+
+from embtool.output.view import Cell, View
+from embtool.params import Params, TableFacts
+
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def page(record: Params) -> View:
+    """One model: a line for each fact that is known."""
+    lines: list[tuple[str, str | None]] = [
+        ("table", f"{_number(record.rows)} rows × {_number(record.d_model)} d_model"),
+        ("parameters", _number(record.params)),
+        ("model's parameters", _number(record.total_params)),
+        ("share of the model", _share(record.share)),
+        ("tied", None if record.tied is None else "yes" if record.tied else "no"),
+        ("vocab_size (config)", _number(record.vocab_size)),
+        ("hidden_size", _number(record.hidden_size)),
+        ("tokens", _number(record.tokens)),
+        *((f"in {name}", nbytes(count)) for name, count in record.memory.items()),
+        *((f"stored {table.role}", _stored(table)) for table in record.tables if table.tensor),
+    ]
+    title = " · ".join(filter(None, (record.model, record.model_type, record.source)))
+    rows: list[tuple[Cell, ...]] = [(name, value) for name, value in lines if value is not None]
+    return View(
+        ("fact", "value"), rows, title, tuple(f"note: {n}" for n in record.notes), page=True
+    )
+
+
+def brief(record: Params) -> View:
+    """One line of a comparison; a precision's column is named, its cells are bytes."""
+    memory = record.memory
+    columns = ("model", "rows", "d_model", "tokens", "tied", "params", "total", "share", *memory)
+    row: tuple[Cell, ...] = (
+        record.model,
+        *map(_number, (record.rows, record.d_model, record.tokens)),
+        record.tied,
+        *map(_number, (record.params, record.total_params)),
+        _share(record.share),
+        *(_short(count) for count in memory.values()),
+    )
+    return View(columns, [row], footer=tuple(f"{record.model}: {n}" for n in record.notes))
+
+
+def nbytes(count: int) -> str:
+    """Bytes exactly, and in the largest unit that fits."""
+    return f"{count:,} bytes ({_short(count)})" if count >= 1 << 10 else f"{count} bytes"
+
+
+def _short(count: int) -> str:
+    for unit, name in _UNITS:
+        if count >= unit:
+            return f"{count / unit:.2f} {name}"
+    return f"{count} B"
+
+
+def _number(value: int | None) -> str | None:
+    return None if value is None else f"{value:,}"
+
+
+def _share(share: float | None) -> str | None:
+    return None if share is None else f"{share:.1%}"
+
+
+def _stored(table: TableFacts) -> str:
+    size = "" if table.stored_bytes is None else f", {nbytes(table.stored_bytes)}"
+    return f"{table.tensor} in {table.file}, {table.dtype}{size}"

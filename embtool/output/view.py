@@ -1,0 +1,29 @@
+"""A record as columns and rows: what every list format writes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A record as columns and rows.
+
+    `title` and `footer` are lines that only a person sees, and a person does not see the last
+    `beside` columns, which repeat the title for pipelines. A `page` shows no names of
+    columns. `lines` are the parts of the record
+    that are one line each in JSON Lines (None: the record itself). `matrix` is what npy saves.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Cell, ...]]
+    title: str = ""
+    footer: tuple[str, ...] = ()
+    beside: int = 0
+    page: bool = False
+    lines: tuple[Any, ...] | None = None
+    matrix: NDArray[np.generic] | None = None
