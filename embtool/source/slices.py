@@ -1,7 +1,7 @@
 """One tensor of a shard, fetched in parallel ranges into a safetensors file of its own.
 
 While it is fetched it is `<name>.part`, the final file but for the sha256 in its header, with
-`<name>.part.log`: a line of JSON that says what is fetched, then `index crc32 etag` for each
+`<name>.part.log`: a line of JSON that says what is fetched, then `index etag crc32` for each
 range that is whole in the part. A range is logged after it is written and believed after its
 crc is checked, so that neither a kill nor a power cut lets a hole pass for zeros.
 """
@@ -25,7 +25,7 @@ from embtool.source import Progress
 from embtool.source.failures import not_writable
 from embtool.source.ranges import STEP, RemoteFile, Span, side_by_side
 
-_LOGGED = re.compile(r"(?P<index>\d+) (?P<crc>[0-9a-f]{8}) (?P<etag>.*)")
+_LOGGED = re.compile(r"(?P<index>\d+) (?P<etag>.*) (?P<crc>[0-9a-f]{8})")
 _ALIGNED = 64
 _HEADER = 1 << 20
 #: dtypes of the safetensors format; a packed one of another format is stored as plain bytes.
@@ -186,7 +186,7 @@ class _Part:
         while view:
             written = os.pwrite(self._file, view, at)
             view, at = view[written:], at + written
-        self._append(f"{index} {zlib.crc32(stored):08x} {etag}")
+        self._append(f"{index} {etag} {zlib.crc32(stored):08x}")
 
     def forget(self) -> None:
         """Begin the log again."""
