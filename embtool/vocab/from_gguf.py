@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from embtool.errors import FormatError
 from embtool.vocab.contents import (
     ADVICE,
+    BYTE,
     CONTROL,
     HOLE,
     NORMAL,
@@ -33,12 +34,14 @@ def contents(metadata: Mapping[str, Any], file: str) -> Contents:
     """
     name = str(metadata.get("tokenizer.ggml.model", ""))
     pieces = list(metadata.get("tokenizer.ggml.tokens", ()))
-    if not name or not pieces:
+    if not name or set(map(type, pieces)) != {bytes}:
         raise FormatError(f"{file} describes no tokenizer", "Name one with --tokenizer.")
     size = size_of([len(pieces) - 1], file)
     types = _numbers(metadata, "token_type", size, file)
-    kinds = np.full(size, NORMAL, np.uint8) if types is None else types.astype(np.uint8)
-    kinds[kinds == HOLE] = NORMAL
+    kinds = np.full(size, NORMAL, np.uint8)
+    if types is not None:
+        # a type that the format does not number is no reason to refuse the rest
+        kinds = np.where((types > HOLE) & (types <= BYTE), types, NORMAL).astype(np.uint8)
     spelling = spelling_of_gguf(name)
     tokens, raws = shown(pieces, kinds, spelling)
     scores = None
@@ -46,6 +49,9 @@ def contents(metadata: Mapping[str, Any], file: str) -> Contents:
     if name == "llama":
         found = _numbers(metadata, "scores", size, file)
         scores = np.zeros(size, np.float32) if found is None else found.astype(np.float32)
+        if not np.isfinite(scores).all():
+            token_id = int(np.argmin(np.isfinite(scores)))
+            raise FormatError(f"{file}: the score of token {token_id} is no number", ADVICE)
         rules |= _rules_of_llama(metadata, size) | {"matched": _matched(pieces, kinds)}
     unknown_id = _id(metadata, "unknown_token_id", size, 0 if name == "llama" else None)
     return Contents(spelling.kind, tokens, raws, kinds, unknown_id, scores, rules)
@@ -53,11 +59,11 @@ def contents(metadata: Mapping[str, Any], file: str) -> Contents:
 
 def _numbers(
     metadata: Mapping[str, Any], name: str, size: int, file: str
-) -> NDArray[np.generic] | None:
+) -> NDArray[Any] | None:
     values = metadata.get(f"tokenizer.ggml.{name}")
     if values is None:
         return None
-    array = np.asarray(values)
+    array = values if isinstance(values, np.ndarray) else np.asarray(list(values))
     if array.shape != (size,):
         raise FormatError(f"{file}: {size} tokens, but {name} has {array.size} entries", ADVICE)
     return array
@@ -65,7 +71,7 @@ def _numbers(
 
 def _id(metadata: Mapping[str, Any], name: str, size: int, default: int | None) -> int | None:
     value = metadata.get(f"tokenizer.ggml.{name}", default)
-    return int(value) if value is not None and 0 <= int(value) < size else None
+    return value if isinstance(value, int) and 0 <= value < size else None
 
 
 def _rules_of_llama(metadata: Mapping[str, Any], size: int) -> dict[str, Any]:

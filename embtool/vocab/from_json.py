@@ -51,7 +51,12 @@ def contents(raw: bytes, file: str) -> Contents:
         raws=raws,
         types=types,
         unknown_id=_unknown_id(model, pieces, {token["content"]: token["id"] for token in added}),
-        rules={"prefix": unprefixed(tokenizer) is not None, "mark": escape(spelling.prefix)},
+        rules={
+            "prefix": unprefixed(tokenizer) is not None,
+            "mark": escape(spelling.prefix),
+            # WordPiece and word lists drop the spaces between words
+            "spaced": spelling.kind not in ("wordpiece", "words") or bool(spelling.replaced),
+        },
     )
 
 

@@ -5,12 +5,13 @@ Loading takes seconds where the vocabulary is large, so nothing is loaded before
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from embtool.errors import FormatError, TokenError
 from embtool.vocab import from_json
-from embtool.vocab.contents import ADVICE, CONTROL, USER_DEFINED
+from embtool.vocab.contents import ADVICE
 from embtool.vocab.display import escape, shown
 from embtool.vocab.index import Index
 from embtool.vocab.spelling import unprefixed
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 # Texts handed to the library at once: enough for all its threads, few enough to stay in memory.
 _BATCH = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    tokenizer: "Tokenizer"
+    renumbered: dict[int, int]
 
 
 class Library:
@@ -34,18 +41,18 @@ class Library:
         self._index = index
 
     @cached_property
-    def _whole(self) -> "Tokenizer":
+    def _whole(self) -> _Loaded:
         return self._load(self._read())
 
     @cached_property
-    def _bare(self) -> "Tokenizer":
+    def _bare(self) -> _Loaded:
         """The same without a space of its own before a text."""
         if not self._index.rules["prefix"]:
             return self._whole
         changed = unprefixed(from_json.parse(self._read(), self._file))
         return self._load(json.dumps(changed).encode("ascii"))
 
-    def _load(self, raw: bytes) -> "Tokenizer":
+    def _load(self, raw: bytes) -> _Loaded:
         from tokenizers import Tokenizer
 
         try:
@@ -54,29 +61,22 @@ class Library:
             raise FormatError(f"{self._file} is no tokenizer: {error}", ADVICE) from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        return tokenizer
+        return _Loaded(tokenizer, self._renumbered(tokenizer))
 
-    @cached_property
-    def _renumbered(self) -> dict[int, int]:
-        """Ids that the library gives to added tokens -> the ids that the file gives them.
+    def _renumbered(self, tokenizer: "Tokenizer") -> dict[int, int]:
+        """Ids that the library gives to added tokens -> the other ids that the file gives them.
 
-        Only those that differ: the library numbers added tokens in a row, past any holes.
+        The library numbers added tokens in a row, past any holes that the file leaves.
         """
-        added = self._whole.get_added_tokens_decoder()
-        if all(self._is_at(token_id, str(token.content)) for token_id, token in added.items()):
-            return {}
-        types, raws = self._index.types.tolist(), self._index.raws.all()
-        meant = {
-            raw: token_id
-            for token_id, (kind, raw) in enumerate(zip(types, raws, strict=True))
-            if kind in (CONTROL, USER_DEFINED)
-        }
-        named = {token_id: escape(str(token.content).encode()) for token_id, token in added.items()}
-        return {token_id: meant[raw] for token_id, raw in named.items() if meant[raw] != token_id}
-
-    def _is_at(self, token_id: int, content: str) -> bool:
-        index = self._index
-        return index.has(token_id) and index.raws[token_id] == escape(content.encode())
+        renumbered = {}
+        for token_id, token in tokenizer.get_added_tokens_decoder().items():
+            raw = escape(str(token.content).encode("utf-8"))
+            if self._index.has(token_id) and self._index.raws[token_id] == raw:
+                continue
+            meant = self._index.id_of(raw)
+            if meant is not None and meant != token_id:
+                renumbered[token_id] = meant
+        return renumbered
 
     def encode(self, text: str, special: bool = False, prefix: bool = True) -> list[int]:
         """The ids of a text; `special` with the model's own special tokens around it.
@@ -85,14 +85,14 @@ class Library:
         where the tokenizer gives no ids, and FormatError for a token that the file numbers
         otherwise than the tokenizer does.
         """
-        tokenizer = self._whole if prefix else self._bare
+        loaded = self._whole if prefix else self._bare
         try:
-            ids = tokenizer.encode(text, add_special_tokens=special).ids
+            ids = loaded.tokenizer.encode(text, add_special_tokens=special).ids
         except Exception as error:  # the library raises nothing narrower
             message = f"{self._file} has no tokens for {shown(text)}: {error}"
             raise TokenError(message, "Try another word, or name a row with id:N.") from error
-        for token_id in self._renumbered.keys() & set(ids):
-            meant = self._renumbered[token_id]
+        for token_id in loaded.renumbered.keys() & set(ids):
+            meant = loaded.renumbered[token_id]
             raise FormatError(
                 f"{self._file} gives {self._index.raws[meant]} the id {meant}, "
                 f"its tokenizer the id {token_id}",
@@ -108,13 +108,13 @@ class Library:
         for start in range(0, len(texts), _BATCH):
             batch = list(texts[start : start + _BATCH])
             try:
-                found = self._bare.encode_batch_fast(batch, add_special_tokens=False)
+                found = self._bare.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
                 yield from (encoding.ids for encoding in found)
             except Exception:  # one text without tokens fails a whole batch
                 yield from map(self._or_none, batch)
 
     def _or_none(self, text: str) -> list[int]:
         try:
-            return self._bare.encode(text, add_special_tokens=False).ids
+            return self._bare.tokenizer.encode(text, add_special_tokens=False).ids
         except Exception:
             return []

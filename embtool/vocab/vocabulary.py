@@ -164,7 +164,7 @@ class Vocabulary:
         bare = functools.partial(self._ids_or_none, "bare", body)
         if form == "bare":
             return list(bare())
-        for way in ("bare", "text"):
+        for way in ("bare", "text") if self._index.rules.get("spaced", True) else ():
             spaced = self._ids_or_none(way, f" {body}")
             if spaced and (self.text(spaced[0]) or b"").startswith(b" "):
                 return list(spaced)

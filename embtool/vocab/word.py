@@ -96,10 +96,12 @@ def no_row(speller: Speller, word: Word, body: str, rows: int | None) -> TokenEr
         more = "|…" if len(word.tokens) > _PIECES else ""
         message = f"{name} is {len(word.ids)} tokens: {pieces}{more}"
     near = ", ".join(_nearest(speller, body, rows))
-    advice = f"One token are: {near}." if near else "No nearby spelling is one token."
+    ways = [f"try {near}"] if near else []
     if len(word.ids) > 1 and not is_unknown(speller, word):
-        advice += " Or take the mean of its tokens: --pool mean."
-    return TokenError(message, advice)
+        ways.append("take the mean of its tokens with --pool mean")
+    ways = ways or ["look for another with embtool find, or name a row with id:N"]
+    advice = ", or ".join(ways)
+    return TokenError(message, f"{advice[0].upper()}{advice[1:]}.")
 
 
 def _cut(text: str) -> str:

@@ -46,10 +46,11 @@ def resolve(
     if named is not None:
         return _with_rows(named, rows)
     body, order = _typed(text, form)
-    found = [in_form(speller, text, body, each) for each in order]
-    single = next((word for word in found if is_single(speller, word)), None)
-    if single is not None:
-        return _with_rows(single, rows)
+    found: list[Word] = []
+    for each in order:
+        found.append(in_form(speller, text, body, each))
+        if is_single(speller, found[-1]):
+            return _with_rows(found[-1], rows)
     known = [word for word in found if word.ids and not is_unknown(speller, word)]
     if pool is not None and known:
         first = known[0]
