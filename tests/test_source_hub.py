@@ -396,3 +396,23 @@ def test_the_loopback_hub_names_files_as_git_and_sha256_do():
     assert as_file("a.json", b"x\n").etag == "587be6b4c3f93f93c489c0111bba5596147a26cb"
     head, nbytes = header_of({"t": ("F32", (2, 3))}, 100)
     assert (len(head), nbytes) == (108, 24)
+
+
+def test_a_refusal_is_asked_for_once(hub):
+    source = open_("org/absent")
+    for look in (source.names, lambda: source.has(INDEX), lambda: source.read("config.json")):
+        with pytest.raises(SourceError, match="there is no such model"):
+            look()
+    assert len(hub.log) == 1
+
+
+def test_a_whole_file_is_brought_without_a_bar_and_with_its_progress(hub, capfd):
+    put_gemma(hub)
+    source = open_()
+    seen = []
+    hub.put("org/model", {"model.safetensors": shard({INPUT: ("F32", (400_000, 8))})})
+    path = source.shard("model.safetensors", lambda done, total: seen.append((done, total)))
+    nbytes = path.stat().st_size
+    assert seen[-1] == (nbytes, nbytes)
+    assert len(seen) > 1
+    assert capfd.readouterr() == ("", "")

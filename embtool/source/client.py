@@ -6,9 +6,13 @@ from huggingface_hub.utils import (  # type: ignore[attr-defined]
     build_hf_headers,
     get_session,
     hf_raise_for_status,
-    httpx,
     validate_repo_id,
 )
+
+try:
+    from huggingface_hub.utils import httpx  # type: ignore[attr-defined]
+except ImportError:  # huggingface_hub 1.x spoke through httpx by its own name.
+    import httpx  # type: ignore[import-not-found,no-redef]
 
 __all__ = [
     "WeakFileLock",

@@ -7,9 +7,9 @@ Looked for in this order: the whole file in huggingface_hub's cache, what is kep
 import sys
 from functools import cached_property
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import quote
 
-from embtool import __version__
 from embtool.errors import SourceError
 from embtool.source import Progress, cache
 from embtool.source.cache import Fact, Shelf
@@ -19,9 +19,11 @@ from embtool.source.failures import (
     UnreachableError,
     endpoint,
     in_words,
+    no_hub,
     not_cached,
 )
 from embtool.source.ranges import RangeIgnoredError, RemoteFile
+from embtool.source.shards import download
 from embtool.source.wire import Wire
 
 _FIRST = "config.json"
@@ -39,6 +41,7 @@ class HubFiles:
         self._wire = Wire(note)
         self._remotes: dict[str, RemoteFile] = {}
         self._reached = False
+        self._refused: SourceError | None = None
         self._has_first = False
 
     @cached_property
@@ -50,15 +53,21 @@ class HubFiles:
         wanted = self._revision
         if cache.is_commit(wanted):
             return wanted
+        if self._refused is not None:
+            raise self._refused
         remembered = self._shelf.commit(wanted) or cache.hub_commit(self.repo, wanted)
         if not self.offline:
             try:
                 return self._ask_commit(wanted)
             except UnreachableError as error:
                 if remembered is None:
+                    self._refused = error
                     raise
                 note(f"{error.message}; answering from the cache, commit {remembered[:8]}")
                 self.offline = True
+            except SourceError as error:
+                self._refused = error
+                raise
         if remembered is None:
             raise not_cached(self._about(_FIRST))
         return remembered
@@ -183,20 +192,8 @@ class HubFiles:
         if not self._reached:
             # hf_hub_download tries a dead connection for 23 s; a HEAD knows at once.
             self.remote(name)
-        from huggingface_hub import hf_hub_download
-
-        from embtool.source.shards import bar
-
         with in_words(about):
-            path = hf_hub_download(
-                self.repo,
-                name,
-                revision=self.commit,
-                library_name="embtool",
-                library_version=__version__,
-                tqdm_class=bar(progress),
-            )
-        return Path(path)
+            return download(self.repo, name, self.commit, progress)
 
     def total_params(self) -> int | None:
         """Parameters as the Hub counts them; asked once a commit. None: it does not count."""
@@ -252,11 +249,10 @@ class HubFiles:
             if url is None:
                 break
             page, url = self._wire.api(url, about)
-            for entry in page:
-                if entry["type"] == "file":
-                    large = entry.get("lfs") or {}
-                    etag = large.get("oid") or entry["oid"]
-                    found[entry["path"]] = Fact(etag, large.get("size", entry["size"]))
+            try:
+                found.update(_listed(entry) for entry in page if entry["type"] == "file")
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise no_hub(about) from error
         return found
 
     def _about(self, name: str) -> About:
@@ -272,6 +268,13 @@ class HubFiles:
                 f"{self.repo}: the file name {name!r} leaves the model's folder",
                 "do not trust this model; its index was made by hand",
             )
+
+
+def _listed(entry: dict[str, Any]) -> tuple[str, Fact]:
+    """A file of the Hub's list: a large one has its sha256 under `lfs`."""
+    large = entry.get("lfs") or {}
+    etag, nbytes = large.get("oid") or entry["oid"], large.get("size", entry["size"])
+    return str(entry["path"]), Fact(str(etag), int(nbytes))
 
 
 def note(text: str) -> None:

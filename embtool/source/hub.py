@@ -54,6 +54,7 @@ class HubSource:
         self.repo = files.repo
         self.checkpoint = checkpoint
         self._files = files
+        self._noted = False
 
     @property
     def kind(self) -> str:
@@ -146,7 +147,9 @@ class HubSource:
             try:
                 kept.add(fresh)
             except OSError as error:
-                note(not_writable(path.parent, error).message)
+                if not self._noted:
+                    note(not_writable(path.parent, error).message)
+                self._noted = True
         rows = np.empty((len(ids), row_nbytes), np.uint8)
         for at, row in enumerate(ids):
             rows[at] = found[row]

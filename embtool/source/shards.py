@@ -1,15 +1,36 @@
 """Whole shards: huggingface_hub brings them and checks their size, embtool their sha256."""
 
 import hashlib
+import inspect
 import re
 from pathlib import Path
 from typing import Any
 
+from embtool import __version__
 from embtool.errors import SourceError
 from embtool.source import Progress
 from embtool.source.failures import About
 
 _BLOCK = 8 << 20
+
+
+def download(repo: str, name: str, commit: str, progress: Progress | None) -> Path:
+    """`hf_hub_download` without its progress bar; its own errors pass."""
+    from huggingface_hub import hf_hub_download
+
+    # Its first releases with this client could not be told which bar to draw.
+    known = "tqdm_class" in inspect.signature(hf_hub_download).parameters
+    drawn = {"tqdm_class": _bar(progress)} if known else {}
+    return Path(
+        hf_hub_download(
+            repo,
+            name,
+            revision=commit,
+            library_name="embtool",
+            library_version=__version__,
+            **drawn,
+        )
+    )
 
 
 def check_shard(path: Path, published: str, about: About, *, fresh: bool) -> None:
@@ -47,7 +68,7 @@ def sha256_of(path: Path, start: int, nbytes: int) -> str:
     return digest.hexdigest()
 
 
-def bar(progress: Progress | None) -> Any:  # noqa: ANN401 -- a class that is made at run time
+def _bar(progress: Progress | None) -> Any:  # noqa: ANN401 -- a class that is made at run time
     """A class that huggingface_hub takes for its progress bar, and that draws nothing."""
     from huggingface_hub.utils import tqdm  # type: ignore[attr-defined]
 
