@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,7 @@ class Table:
     def parts(self, count: int) -> list[Iterator[tuple[int, F32]]]:
         """`blocks` of `count` consecutive row ranges: one for each thread of a scan."""
         bounds = [self.shape[0] * part // count for part in range(count + 1)]
-        return [self.blocks(a, b) for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [self.blocks(a, b) for a, b in pairwise(bounds)]
 
     @property
     def is_here(self) -> bool:

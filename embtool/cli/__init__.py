@@ -44,4 +44,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # Tokens are any Unicode; a pipe's locale must not decide whether they can be written.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")  # type: ignore[union-attr]
-    app()
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)

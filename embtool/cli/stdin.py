@@ -1,5 +1,6 @@
 """Arguments that may be `-`: words and texts from standard input."""
 
+import os
 import queue
 import sys
 import threading
@@ -54,8 +55,11 @@ def _lines() -> Iterator[list[str]]:
     arrived: queue.Queue[bytes | None] = queue.Queue(2 * _MOST)
 
     def read() -> None:
-        for line in sys.stdin.buffer:
-            arrived.put(line)
+        # A reader of its own: Python closes sys.stdin when it ends, and would wait for a thread
+        # that is in the middle of a line.
+        with os.fdopen(os.dup(sys.stdin.fileno()), "rb") as stream:
+            for line in stream:
+                arrived.put(line)
         arrived.put(None)
 
     threading.Thread(target=read, daemon=True).start()

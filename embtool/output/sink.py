@@ -143,7 +143,7 @@ class Sink:
         header = self._header
         for record in self._good(records):
             shown = view(record)
-            rows: Iterable[tuple[object, ...]] = ([_cell(c) for c in row] for row in shown.rows)
+            rows: Iterable[tuple[object, ...]] = (tuple(map(_cell, row)) for row in shown.rows)
             rows = (shown.columns, *rows) if header else rows
             if self.format == "csv":
                 csv.writer(stream, lineterminator="\n").writerows(rows)

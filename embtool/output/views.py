@@ -27,7 +27,9 @@ def for_people(record: object, many: bool) -> tuple[View, bool]:
 
 def _label(word: Word) -> str:
     ids = ", ".join(str(token_id) for token_id in word.ids)
-    pooled = f", {word.pool} of {' | '.join(word.tokens)}" if word.pool else ""
+    pooled = (
+        f", {word.pool} of {' | '.join(token or '' for token in word.tokens)}" if word.pool else ""
+    )
     return f"{escape(word.text.encode())} ({word.form}, id {ids}{pooled})"
 
 

@@ -29,8 +29,11 @@ class Source(Protocol):
     """Files of one model. Names are relative to its folder and use "/"."""
 
     ref: str  # as typed
-    kind: str  # hub | folder | file | offline
     checkpoint: str | None  # the one file that MODEL names, if it names one
+
+    @property
+    def kind(self) -> str:
+        """`hub`, `cache` (of the Hub, without a request), `folder`, `file` or `offline`."""
 
     @property
     def revision(self) -> str | None:

@@ -17,9 +17,14 @@ class LocalSource:
 
     def __init__(self, ref: str, kind: str, folder: Path, checkpoint: str | None) -> None:
         self.ref = ref
-        self.kind = kind
         self.checkpoint = checkpoint
+        self._kind = kind
         self._folder = folder
+
+    @property
+    def kind(self) -> str:
+        """`folder`, `file`, or `offline` for the model of the extra `gemma`."""
+        return self._kind
 
     @property
     def revision(self) -> str | None:
