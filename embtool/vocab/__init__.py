@@ -22,6 +22,7 @@ question, and nothing but the kept index where that knows the answer.
       encode(text, special=False) -> list[int]
       text_ids(text, special=False, rows=None) -> list[int]     a TEXT: also `id:N`, checked
       word(text, form="auto", pool=None, rows=None) -> Word     a WORD: TokenError, UsageError
+      single(text, form="auto") -> Word | None                  for thousands: no reason why not
       words_together(texts, form="auto", pool=None, rows=None) -> list[Word]
       find(pattern, regex=False, ignore_case=False) -> Iterator[int]      ids, ascending
       reachable() -> bool array (size,)     whether a token's own text encodes back to it alone
@@ -40,13 +41,9 @@ expression, an unknown form.
 """
 
 from embtool.vocab.display import escape, unescape
+from embtool.vocab.opening import no_vocabulary, open_gguf_vocabulary, open_vocabulary
 from embtool.vocab.scripts import script
-from embtool.vocab.vocabulary import (
-    Vocabulary,
-    no_vocabulary,
-    open_gguf_vocabulary,
-    open_vocabulary,
-)
+from embtool.vocab.vocabulary import Vocabulary
 from embtool.vocab.word import Word
 from embtool.vocab.words import UsageError
 

@@ -57,9 +57,7 @@ def contents(metadata: Mapping[str, Any], file: str) -> Contents:
     return Contents(spelling.kind, tokens, raws, kinds, unknown_id, scores, rules)
 
 
-def _numbers(
-    metadata: Mapping[str, Any], name: str, size: int, file: str
-) -> NDArray[Any] | None:
+def _numbers(metadata: Mapping[str, Any], name: str, size: int, file: str) -> NDArray[Any] | None:
     values = metadata.get(f"tokenizer.ggml.{name}")
     if values is None:
         return None

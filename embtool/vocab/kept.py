@@ -55,7 +55,11 @@ def _writer(content: bytes) -> Callable[[BinaryIO], None]:
 
 
 class Own:
-    """The tokens whose own text encodes back to them alone, and their ids by that text."""
+    """The tokens whose own text encodes back to them alone, and their ids by that text.
+
+    bits: those tokens; crcs and ids: a finder of those among them that come back without the
+    tokenizer's own space before the text.
+    """
 
     def __init__(self, key: str, index: Index) -> None:
         self._path = derived(key, "vocabulary.own")
@@ -81,9 +85,9 @@ class Own:
             return None
         return np.unpackbits(self._sealed.arrays["bits"], count=self._index.size).astype(bool)
 
-    def keep(self, own: NDArray[np.bool_]) -> None:
-        """Keep what was computed: (size,) bool."""
-        ids = np.flatnonzero(own)
+    def keep(self, typed: NDArray[np.bool_], own: NDArray[np.bool_]) -> None:
+        """Keep what `own_tokens` computed."""
+        ids = np.flatnonzero(typed)
         crcs, order = finder_of([self._index.tokens[token_id] for token_id in ids.tolist()])
         arrays: dict[str, NDArray[Any]] = {
             "bits": np.packbits(own),
@@ -96,7 +100,7 @@ class Own:
         self.__dict__.pop("_finder", None)
 
     def id_of(self, text: str) -> int | None:
-        """The token that this text alone is encoded to, if it is known."""
+        """The token that this text is encoded to without a space before it, if it is known."""
         if self._finder is None:
             return None
         token = escape(text.encode("utf-8"))

@@ -9,56 +9,73 @@ from embtool.vocab.contents import NORMAL
 from embtool.vocab.display import unescape
 from embtool.vocab.index import Index
 
-Encode = Callable[[Sequence[str]], Iterator[list[int]]]
+Found = NDArray[np.bool_]
 
 
-def own_tokens(index: Index, encode: Encode) -> NDArray[np.bool_]:
-    """(size,) bool: whether the text of a token is encoded to its id and nothing else.
+# The ids of many texts, with or without the tokenizer's own space before each.
+Encode = Callable[[Sequence[str], bool], Iterator[list[int]]]
 
-    A lone byte that is no UTF-8 cannot be typed. A piece that only continues a word (`##ing`) is
-    tried behind a character that begins no longer piece, where the two must come back.
+
+def own_tokens(index: Index, encode: Encode) -> tuple[Found, Found]:
+    """Two (size,) arrays of bool.
+
+    The first: whether the text of a token, without the tokenizer's own space before it, is
+    encoded to its id and nothing else. The second adds those that come back in another way:
+    where a tokenizer drops spaces and puts its own (T5), `▁king` from ` king` with that; and a
+    piece that only continues a word (`##ing`) behind a character that begins no longer piece.
+
+    A lone byte that is no UTF-8 cannot be typed.
     """
-    texts = [unescape(token) for token in index.tokens.all()]
-    typed: dict[int, str] = {}
-    for token_id, text in enumerate(texts):
-        if index.has(token_id) and (decoded := _decoded(text)):
-            typed[token_id] = decoded
-    own = np.zeros(index.size, bool)
-    for token_id, ids in zip(typed, encode(list(typed.values())), strict=True):
-        own[token_id] = ids == [token_id]
+    texts = {
+        token_id: text
+        for token_id, token in enumerate(index.tokens.all())
+        if index.has(token_id) and (text := _decoded(token))
+    }
+    typed = np.zeros(index.size, bool)
+    typed[_coming_back(texts, encode, False)] = True
+    own = typed.copy()
+    if index.rules.get("prefix"):
+        left = {i: text for i, text in texts.items() if text.startswith(" ") and not own[i]}
+        own[_coming_back(left, encode, True)] = True
     if mark := index.rules.get("mark"):
-        _continuing(index, encode, mark, typed, own)
-    return own
+        own[_continuing(index, encode, mark, texts, typed)] = True
+    return typed, own
 
 
-def _decoded(text: bytes) -> str:
+def _decoded(token: str) -> str:
     try:
-        return text.decode("utf-8")
+        return unescape(token).decode("utf-8")
     except UnicodeDecodeError:
         return ""
 
 
+def _coming_back(texts: dict[int, str], encode: Encode, prefix: bool) -> list[int]:
+    found = encode(list(texts.values()), prefix)
+    return [token_id for token_id, ids in zip(texts, found, strict=True) if ids == [token_id]]
+
+
 def _continuing(
-    index: Index, encode: Encode, mark: str, typed: dict[int, str], own: NDArray[np.bool_]
-) -> None:
+    index: Index, encode: Encode, mark: str, texts: dict[int, str], typed: Found
+) -> list[int]:
     raws = index.raws.all()
-    lead = _lead(index, raws, mark, own)
+    lead = _lead(raws, mark, typed)
     if lead is None:
-        return
-    ids = [
-        token_id
-        for token_id in typed
+        return []
+    pieces = {
+        token_id: text
+        for token_id, text in texts.items()
         if index.type(token_id) == NORMAL and raws[token_id].startswith(mark)
+    }
+    found = encode([raws[lead] + text for text in pieces.values()], False)
+    return [
+        token_id for token_id, ids in zip(pieces, found, strict=True) if ids == [lead, token_id]
     ]
-    texts = [raws[lead] + typed[token_id] for token_id in ids]
-    for token_id, found in zip(ids, encode(texts), strict=True):
-        own[token_id] |= found == [lead, token_id]
 
 
-def _lead(index: Index, raws: list[str], mark: str, own: NDArray[np.bool_]) -> int | None:
+def _lead(raws: list[str], mark: str, typed: Found) -> int | None:
     """A letter that is a token of its own and begins no other piece."""
     begun = {raw[0] for raw in raws if len(raw) > 1 and not raw.startswith(mark)}
     for token_id, raw in enumerate(raws):
-        if len(raw) == 1 and raw.isalpha() and raw not in begun and own[token_id]:
+        if len(raw) == 1 and raw.isalpha() and raw not in begun and typed[token_id]:
             return token_id
     return None

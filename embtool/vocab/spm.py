@@ -144,15 +144,16 @@ class Pieces:
                     ids += self._ids_of(piece, pieces)
         return [*rules["before"], *ids, *rules["after"]] if special else ids
 
-    def many(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """The ids of every text, without special tokens or a space of the tokenizer's own."""
+    def many(self, texts: Sequence[str], prefix: bool) -> Iterator[list[int]]:
+        """The ids of every text, without special tokens."""
+        space = "\u2581" if prefix and self._index.rules["prefix"] else ""
         plain = [self._start.search(text) is None for text in texts]
-        spaced = (text.replace(" ", "\u2581") for text in compress(texts, plain))
+        spaced = (space + text.replace(" ", "\u2581") for text in compress(texts, plain))
         table = table_of(self._known.scores, self._known.ids)
         merged = iter(encode_many(list(spaced), table))
         for text, is_plain in zip(texts, plain, strict=True):
             ids = next(merged) if is_plain else None
-            yield self.encode(text, prefix=False) if ids is None else ids
+            yield self.encode(text, prefix=prefix) if ids is None else ids
 
     def _split(self, text: str, pieces: _Kept | _Known) -> Iterator[str | int]:
         """The text between the tokens that are matched whole, and those tokens' ids."""

@@ -100,21 +100,23 @@ class Library:
             )
         return ids
 
-    def many(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """The ids of every text, without special tokens or a space of the tokenizer's own.
+    def many(self, texts: Sequence[str], prefix: bool) -> Iterator[list[int]]:
+        """The ids of every text, without special tokens.
 
         A text that the tokenizer gives no ids for has none.
         """
+        tokenizer = (self._whole if prefix else self._bare).tokenizer
         for start in range(0, len(texts), _BATCH):
             batch = list(texts[start : start + _BATCH])
             try:
-                found = self._bare.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+                found = tokenizer.encode_batch_fast(batch, add_special_tokens=False)
                 yield from (encoding.ids for encoding in found)
             except Exception:  # one text without tokens fails a whole batch
-                yield from map(self._or_none, batch)
+                yield from (_or_none(tokenizer, text) for text in batch)
 
-    def _or_none(self, text: str) -> list[int]:
-        try:
-            return self._bare.tokenizer.encode(text, add_special_tokens=False).ids
-        except Exception:
-            return []
+
+def _or_none(tokenizer: "Tokenizer", text: str) -> list[int]:
+    try:
+        return tokenizer.encode(text, add_special_tokens=False).ids
+    except Exception:
+        return []

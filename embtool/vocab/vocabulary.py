@@ -2,25 +2,20 @@
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embtool.errors import SourceError, TokenError, UnsupportedError
-from embtool.vocab import from_gguf, from_json
-from embtool.vocab.contents import Contents
+from embtool.errors import TokenError
 from embtool.vocab.display import shown, unescape
-from embtool.vocab.index import MAGIC, Index, pack
-from embtool.vocab.kept import Asked, Own, open_index
+from embtool.vocab.index import Index
+from embtool.vocab.kept import Asked, Own
 from embtool.vocab.own import own_tokens
-from embtool.vocab.sealed import unseal
-from embtool.vocab.spm import Pieces
-from embtool.vocab.tokenizer import Library
 from embtool.vocab.word import Word, check_rows
-from embtool.vocab.words import UsageError, resolve, resolve_together, row_named
+from embtool.vocab.words import UsageError, resolve, resolve_together, row_named, single
 
 # Texts whose ids a process remembers, so that a word asked in many questions costs a look.
 _REMEMBERED = 1 << 16
@@ -33,8 +28,8 @@ class Encoder(Protocol):
         """The ids of a text, with the model's special tokens, with its own space before it."""
         ...
 
-    def many(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """The ids of every text, with neither."""
+    def many(self, texts: Sequence[str], prefix: bool) -> Iterator[list[int]]:
+        """The ids of every text, without special tokens."""
         ...
 
 
@@ -145,6 +140,13 @@ class Vocabulary:
         """The row of a WORD; see `words.resolve`."""
         return resolve(self, text, form, pool, rows)
 
+    def single(self, text: str, form: str = "auto") -> Word | None:
+        """The WORD as `word` finds it, or None where it is no single known token.
+
+        For those who ask for thousands of words and need no reason why one has no row.
+        """
+        return single(self, text, form)
+
     def words_together(
         self,
         texts: Sequence[str],
@@ -217,78 +219,13 @@ class Vocabulary:
         return (token_id for token_id, token in tokens if search(token) and has(token_id))
 
     def reachable(self) -> NDArray[np.bool_]:
-        """(size,) bool: whether a token's own text encodes back to that token alone; kept."""
+        """(size,) bool: whether a token's own text encodes back to that token alone.
+
+        See `own_tokens`. It takes a second or more for a large vocabulary, once: it is kept.
+        """
         known = None if self._own is None else self._own.known()
         if known is None:
-            known = own_tokens(self._index, self._encoder.many)
+            typed, known = own_tokens(self._index, self._encoder.many)
             if self._own is not None:
-                self._own.keep(known)
+                self._own.keep(typed, known)
         return known
-
-
-class _Refusal:
-    """Stands where no tokenizer can be applied, and says why."""
-
-    def __init__(self, error: SourceError | UnsupportedError) -> None:
-        self._error = error
-
-    def encode(self, text: str, special: bool = False, prefix: bool = True) -> list[int]:
-        raise self._error
-
-    def many(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        raise self._error
-
-
-def open_vocabulary(key: str, name: str, read: Callable[[], bytes]) -> Vocabulary:
-    """The vocabulary of a tokenizer.json.
-
-    key: the identity that its derived files are kept under; name: the file, for messages; read:
-    gives its bytes, and is called at most once, if at all.
-    """
-    once = functools.cache(read)
-    return Vocabulary(
-        lambda: open_index(key, "json", lambda: pack(from_json.contents(once(), name), "json")),
-        lambda index: Library(once, name, index),
-        functools.partial(Own, key),
-        functools.partial(Asked, key),
-    )
-
-
-def open_gguf_vocabulary(
-    key: str, name: str, metadata: Callable[[], Mapping[str, Any]]
-) -> Vocabulary:
-    """The vocabulary that a GGUF file's metadata describes.
-
-    metadata: gives the mapping (arrays of strings yield bytes), and is called only where the
-    index is not kept yet.
-    """
-
-    def build() -> bytes:
-        return pack(from_gguf.contents(metadata(), name), "gguf")
-
-    def encoder(index: Index) -> Encoder:
-        if index.scores is not None:
-            return Pieces(index, index.scores)
-        kind = index.rules["tokenizer"]
-        message = f"{name}: its tokenizer is of the kind {kind}, which embtool does not apply"
-        return _Refusal(UnsupportedError(message, "Name one with --tokenizer, or rows with id:N."))
-
-    return Vocabulary(
-        lambda: open_index(key, "gguf", build),
-        encoder,
-        functools.partial(Own, key),
-        lambda index: None,
-    )
-
-
-def no_vocabulary() -> Vocabulary:
-    """The vocabulary of a model without a tokenizer: only `id:N` names a row."""
-    nothing = Contents("none", [], [], np.zeros(0, np.uint8))
-    message = "there is no tokenizer, so that a text has no rows"
-    refusal = _Refusal(SourceError(message, "Name one with --tokenizer, or rows with id:N."))
-    return Vocabulary(
-        lambda: Index(unseal(MAGIC, pack(nothing, "none"))),
-        lambda index: refusal,
-        lambda index: None,
-        lambda index: None,
-    )

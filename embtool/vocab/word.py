@@ -110,19 +110,16 @@ def _cut(text: str) -> str:
 
 def _nearest(speller: Speller, body: str, rows: int | None) -> list[str]:
     """Spellings with a row, as they are typed: other forms, cases and widths of the word."""
-    near: list[str] = []
-    if len(body) > _SHOWN:
-        return near
+    near: dict[int, str] = {}
     plain = unicodedata.normalize("NFKC", body)
     cases = [body, body.lower(), body.capitalize(), body.upper(), plain, plain.lower()]
-    for variant, form in (
-        (case, form) for case in dict.fromkeys(cases) for form in ("bare", "spaced")
-    ):
-        word = in_form(speller, variant, variant, form)
-        typed = shown(variant) if word.form == "bare" else f'" {shown(variant)}"'
-        has_row = is_single(speller, word) and (rows is None or word.ids[0] < rows)
-        if has_row and typed not in near:
-            near.append(typed)
-    if speller.id_of(shown(body)) is not None:
-        near.append(f"raw:{shown(body)}")
-    return near[:_SUGGESTIONS]
+    for variant in dict.fromkeys(cases) if len(body) <= _SHOWN else ():
+        for form in ("bare", "spaced"):
+            word = in_form(speller, variant, variant, form)
+            if is_single(speller, word) and (rows is None or word.ids[0] < rows):
+                bare = word.form == "bare"
+                near.setdefault(word.ids[0], shown(variant) if bare else f'" {shown(variant)}"')
+    spelled = speller.id_of(shown(body))
+    if spelled is not None and (rows is None or spelled < rows):
+        near.setdefault(spelled, f"raw:{shown(body)}")
+    return list(near.values())[:_SUGGESTIONS]

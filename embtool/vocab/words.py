@@ -42,20 +42,29 @@ def resolve(
     space with the form bare, TokenError for a word that is unknown or several tokens, and for
     an id without a row.
     """
-    named = _named(speller, text)
-    if named is not None:
-        return _with_rows(named, rows)
+    word = single(speller, text, form)
+    if word is not None:
+        return _with_rows(word, rows)
     body, order = _typed(text, form)
-    found: list[Word] = []
-    for each in order:
-        found.append(in_form(speller, text, body, each))
-        if is_single(speller, found[-1]):
-            return _with_rows(found[-1], rows)
+    found = [in_form(speller, text, body, each) for each in order]
     known = [word for word in found if word.ids and not is_unknown(speller, word)]
     if pool is not None and known:
         first = known[0]
         return _with_rows(Word(text, first.form, first.ids, first.tokens, pool), rows)
     raise no_row(speller, (known or found)[0], body, rows)
+
+
+def single(speller: Speller, text: str, form: str) -> Word | None:
+    """The row of a typed word that is one token; None where it is none, several or unknown.
+
+    Raises UsageError, and TokenError for an empty word and for a spelling that is no token's.
+    """
+    named = _named(speller, text)
+    if named is not None:
+        return named
+    body, order = _typed(text, form)
+    found = (in_form(speller, text, body, each) for each in order)
+    return next((word for word in found if is_single(speller, word)), None)
 
 
 def resolve_together(
