@@ -8,7 +8,6 @@ The last two are bound to the index's checksum. Whatever is cut, changed, foreig
 version counts as absent. A text asked before is kept as its hash, not in clear.
 """
 
-import hashlib
 import os
 import zlib
 from collections.abc import Callable
@@ -133,6 +132,8 @@ class Asked:
         return {line[:32]: line for line in kept.split(b"\n")}
 
     def _name(self, way: str, text: str) -> bytes:
+        import hashlib
+
         asked = f"{way}\0{text}".encode()
         return hashlib.blake2b(asked, digest_size=16, key=self._salt).hexdigest().encode("ascii")
 

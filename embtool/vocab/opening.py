@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from embtool.errors import SourceError, UnsupportedError
-from embtool.vocab import from_gguf, from_json
 from embtool.vocab.contents import Contents
 from embtool.vocab.index import MAGIC, Index, pack
 from embtool.vocab.kept import Asked, Own, open_index
@@ -37,8 +36,14 @@ def open_vocabulary(key: str, name: str, read: Callable[[], bytes]) -> Vocabular
     gives its bytes, and is called at most once, if at all.
     """
     once = functools.cache(read)
+
+    def build() -> bytes:
+        from embtool.vocab import from_json
+
+        return pack(from_json.contents(once(), name), "json")
+
     return Vocabulary(
-        lambda: open_index(key, "json", lambda: pack(from_json.contents(once(), name), "json")),
+        lambda: open_index(key, "json", build),
         lambda index: Library(once, name, index),
         functools.partial(Own, key),
         functools.partial(Asked, key),
@@ -55,6 +60,8 @@ def open_gguf_vocabulary(
     """
 
     def build() -> bytes:
+        from embtool.vocab import from_gguf
+
         return pack(from_gguf.contents(metadata(), name), "gguf")
 
     def encoder(index: Index) -> Encoder:

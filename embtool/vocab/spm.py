@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from embtool.vocab.contents import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 from embtool.vocab.display import escape, unescape
 from embtool.vocab.index import Index
-from embtool.vocab.spm_many import encode_many, table_of
 
 # A text of more characters, or more texts, pay for dictionaries of all pieces.
 _LONG = 8192
@@ -146,6 +145,8 @@ class Pieces:
 
     def many(self, texts: Sequence[str], prefix: bool) -> Iterator[list[int]]:
         """The ids of every text, without special tokens."""
+        from embtool.vocab.spm_many import encode_many, table_of
+
         space = "\u2581" if prefix and self._index.rules["prefix"] else ""
         plain = [self._start.search(text) is None for text in texts]
         spaced = (space + text.replace(" ", "\u2581") for text in compress(texts, plain))

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from embtool.errors import FormatError, TokenError
-from embtool.vocab import from_json
 from embtool.vocab.contents import ADVICE
 from embtool.vocab.display import escape, shown
 from embtool.vocab.index import Index
@@ -49,6 +48,8 @@ class Library:
         """The same without a space of its own before a text."""
         if not self._index.rules["prefix"]:
             return self._whole
+        from embtool.vocab import from_json
+
         changed = unprefixed(from_json.parse(self._read(), self._file))
         return self._load(json.dumps(changed).encode("ascii"))
 

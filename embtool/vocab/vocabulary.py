@@ -13,7 +13,6 @@ from embtool.errors import TokenError
 from embtool.vocab.display import shown, unescape
 from embtool.vocab.index import Index
 from embtool.vocab.kept import Asked, Own
-from embtool.vocab.own import own_tokens
 from embtool.vocab.word import Word, check_rows
 from embtool.vocab.words import UsageError, resolve, resolve_together, row_named, single
 
@@ -225,6 +224,8 @@ class Vocabulary:
         """
         known = None if self._own is None else self._own.known()
         if known is None:
+            from embtool.vocab.own import own_tokens
+
             typed, known = own_tokens(self._index, self._encoder.many)
             if self._own is not None:
                 self._own.keep(typed, known)
