@@ -56,6 +56,8 @@ class Table:
 
     def find(self, hashes: U64, lengths: Lengths) -> NDArray[np.int64]:
         """The place of every piece in the table, -1 for what is no piece."""
+        if not self.hashes.size:
+            return np.full(hashes.size, -1)
         places = np.minimum(np.searchsorted(self.hashes, hashes), self.hashes.size - 1)
         found = (self.hashes[places] == hashes) & (self.lengths[places] == lengths)
         return np.where(found, places, -1)
@@ -116,7 +118,8 @@ class _Symbols:
 def _finished(texts: Sequence[str], table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The pieces of all texts: the text of each, and its place in the table (-1: no piece)."""
     symbols = _Symbols(texts, table)
-    done: list[tuple[NDArray[np.int64], ...]] = []
+    nothing = np.zeros(0, np.int64)
+    done = [(nothing, nothing, nothing)]
     while symbols.texts.size:
         firsts = np.flatnonzero(np.diff(symbols.texts, prepend=-1))
         best = np.maximum.reduceat(symbols.scores, firsts)
@@ -140,10 +143,12 @@ def encode_many(texts: Sequence[str], table: Table) -> list[list[int] | None]:
         batch = texts[start : start + _TEXTS]
         of_text, places = _finished(batch, table)
         stops = np.searchsorted(of_text, np.arange(1, len(batch) + 1)).tolist()
-        ids = np.where(places < 0, -1, table.ids[places]).tolist()
+        ids = np.full(places.size, -1)
+        ids[places >= 0] = table.ids[places[places >= 0]]
+        found_ids = ids.tolist()
         first = 0
         for stop in stops:
-            found = ids[first:stop]
+            found = found_ids[first:stop]
             encoded.append(None if -1 in found else found)
             first = stop
     return encoded
