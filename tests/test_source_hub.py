@@ -56,8 +56,11 @@ def test_the_table_of_a_one_file_model_is_found_in_7_requests(hub):
     assert tensor.start == len(content) - 262_144 * ROW
     assert source.revision == commit
     assert source.kind == "hub"
+    assert source.total_params() is None
     assert len(hub.requests()) == 7
-    assert hub.sent() == 65_536 + 22
+    files = [{"rfilename": name} for name in ("config.json", "model.safetensors")]
+    described = json.dumps({"id": "org/model", "siblings": files})
+    assert hub.sent() == 65_536 + 22 + len(described)
 
 
 def test_far_rows_cost_their_own_bytes_and_are_asked_for_once(hub):

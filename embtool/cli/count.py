@@ -1,10 +1,23 @@
 """`params`, `models`, `use`: counting, and choosing what to count."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from embtool.cli.session import OUTPUT, Session, shares
+
+
+class SortKey(StrEnum):
+    """What several models are put in order by: numbers from the largest, names from A."""
+
+    model = "model"
+    rows = "rows"
+    d_model = "d_model"
+    params = "params"
+    total_params = "total_params"
+    share = "share"
+
 
 _PRECISIONS = "fp32,bf16,fp8,int8,int4"
 
@@ -25,6 +38,7 @@ def params(
     total_params: Annotated[str | None, typer.Option(help="The whole model: 8e9.")] = None,
     add_tokens: Annotated[int, typer.Option(min=0, help="Tokens to add.")] = 0,
     pad_to: Annotated[int | None, typer.Option(min=1, help="Pad the rows to this.")] = None,
+    sort: Annotated[SortKey | None, typer.Option(help="Order several models by this.")] = None,
     dtype: Annotated[str, typer.Option(help="Precisions for the memory.")] = _PRECISIONS,
 ) -> None:
     """Count a table's rows, width, parameters and bytes, and their share of the model.
@@ -39,7 +53,7 @@ def params(
     if vocab_size is None and d_model is None and total_params is None:
         refs = model or [session.chosen()]
         found = counting.params(refs, session.open, growth, precisions)
-        session.emit(found, many=len(refs) > 1)
+        session.emit(counting.ordered(found, sort and sort.value), many=len(refs) > 1)
         return
     if model or vocab_size is None or d_model is None:
         raise typer.BadParameter("give MODEL, or both of --vocab-size and --d-model")

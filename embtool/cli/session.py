@@ -16,6 +16,7 @@ from embtool.errors import EmbtoolError
 if TYPE_CHECKING:
     from embtool.model import Model
     from embtool.output import Sink
+    from embtool.output.progress import Meter
     from embtool.queries.ground import Choices
 
 #: name -> (annotation, default) of the options that a `Session` takes.
@@ -40,6 +41,7 @@ class Session:
     def __init__(self, **given: Any) -> None:  # noqa: ANN401 -- the values of _SHARED's options
         self._given = given
         self.table: str = given.get("table", "input")
+        self.quiet: bool = given.get("quiet", False)
 
     @functools.cached_property
     def sink(self) -> "Sink":
@@ -66,7 +68,7 @@ class Session:
 
     def note(self, text: str) -> None:
         """One line on standard error, unless quiet is wanted."""
-        if not self._given["quiet"]:
+        if not self.quiet:
             sys.stderr.write(f"{text}\n")
 
     @functools.cached_property
@@ -85,9 +87,22 @@ class Session:
     def open(self, ref: str) -> "Model":
         """Any model, with this command's options."""
         from embtool.model import Model
+        from embtool.source.notes import keep_quiet
 
+        keep_quiet(self.quiet)
         given = self._given
-        return Model.open(ref, tokenizer=given.get("tokenizer"), offline=given["offline"])
+        return Model.open(
+            ref,
+            tokenizer=given.get("tokenizer"),
+            offline=given["offline"],
+            progress=self.meter(),
+        )
+
+    def meter(self, unit: str = "") -> "Meter":
+        """Shows how far something long has come, unless quiet is wanted."""
+        from embtool.output.progress import Meter
+
+        return Meter(quiet=self.quiet, unit=unit)
 
 
 def shares(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from embtool.catalogue import lookup
 from embtool.errors import EmbtoolError, FormatError
 from embtool.header import TensorInfo
 from embtool.model import Model
@@ -123,10 +124,11 @@ def _same_bytes(first: Table, second: Table) -> bool:
 
 
 def _tokens(model: Model, rows: int) -> tuple[int | None, int]:
-    """Ids that have a row, and ids that have none; None where no tokenizer is at hand."""
+    """Ids that have a row, and ids that have none; without a tokenizer at hand, the catalogue's."""
     vocabulary = model.vocabulary_at_hand
     if vocabulary is None or vocabulary.kind == "none":
-        return None, 0
+        entry = lookup(model.source.repo) if model.source.repo else None
+        return (None if entry is None or entry.tokens is None else min(entry.tokens, rows)), 0
     beyond = sum(vocabulary.raw(token_id) is not None for token_id in range(rows, vocabulary.size))
     return vocabulary.count - beyond, beyond
 

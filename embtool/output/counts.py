@@ -30,9 +30,21 @@ def page(record: Params) -> View:
 def brief(record: Params) -> View:
     """One line of a comparison; a precision's column is named, its cells are bytes."""
     memory = record.memory
-    columns = ("model", "rows", "d_model", "tokens", "tied", "params", "total", "share", *memory)
+    columns = (
+        "model",
+        "source",
+        "rows",
+        "d_model",
+        "tokens",
+        "tied",
+        "params",
+        "total",
+        "share",
+        *memory,
+    )
     row: tuple[Cell, ...] = (
         record.model,
+        record.source,
         *map(_number, (record.rows, record.d_model, record.tokens)),
         record.tied,
         *map(_number, (record.params, record.total_params)),

@@ -5,11 +5,6 @@ import sys
 from embtool.errors import EmbtoolError
 
 
-def note(text: str) -> None:
-    """One line that is worth knowing and no error."""
-    sys.stderr.write(f"{text}\n")
-
-
 def report(error: EmbtoolError) -> None:
     """An error: what failed, and a line that says what to do."""
     sys.stderr.write(f"error: {error.message}\n  try: {error.advice}\n")

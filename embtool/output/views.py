@@ -8,6 +8,8 @@ import numpy as np
 from embtool.output import counts
 from embtool.output.view import Cell, View
 from embtool.params import Params
+from embtool.queries.download import Download
+from embtool.queries.kept import Kept
 from embtool.queries.known import Known
 from embtool.queries.records import Analogy, Found, Lookup, Neighbors, Similarity, Tokens
 from embtool.vocab import Word, escape
@@ -117,9 +119,29 @@ def _known(record: Known) -> View:
     return View(columns, rows, f"{len(rows)} models known offline", lines=record.models)
 
 
+def _download(record: Download) -> View:
+    columns = ("role", "name", "nbytes", "start", "path", "sha256")
+    rows: list[tuple[Cell, ...]] = [
+        (s.role, s.name, s.nbytes, s.start, s.path, s.sha256) for s in record.stored
+    ]
+    title = f"{record.model} at {record.revision or record.source}"
+    return View(columns, rows, title, lines=record.stored)
+
+
+def _kept(record: Kept) -> View:
+    columns = ("model", "commit", "kind", "tensor", "nbytes", "last_used", "path")
+    rows: list[tuple[Cell, ...]] = [
+        (p.model, p.commit, p.kind, p.tensor, p.nbytes, p.last_used, p.path) for p in record.pieces
+    ]
+    total = sum(piece.nbytes for piece in record.pieces)
+    return View(columns, rows, f"{total:,} bytes are kept", lines=record.pieces)
+
+
 _VIEWS: dict[type, Callable[[Any], View]] = {
     Analogy: _analogy,
+    Download: _download,
     Found: _found,
+    Kept: _kept,
     Known: _known,
     Lookup: _lookup,
     Neighbors: _neighbors,

@@ -1,9 +1,10 @@
 """`params`: of models, or of a table that exists nowhere yet."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from embtool.errors import EmbtoolError
+from embtool.catalogue import entry_params, lookup
+from embtool.errors import EmbtoolError, SourceError
 from embtool.model import Model
 from embtool.model.counting import model_params
 from embtool.params import Params, hypothetical
@@ -45,12 +46,39 @@ def params(
     """The counts of models, one after the other; one that fails does not stop the rest."""
     for ref in refs:
         try:
-            record = model_params(open_model(ref), precisions)
+            record = _params(ref, open_model, precisions)
             yield _grown(record, growth, precisions) if growth != Growth() else record
         except EmbtoolError as error:
             if len(refs) == 1:
                 raise
             yield Failure(ref, error.message, error.advice)
+
+
+def _params(ref: str, open_model: Callable[[str], Model], precisions: Sequence[str]) -> Params:
+    """A model's own figures; the catalogue's where the Hub does not give them, and it says so."""
+    try:
+        return model_params(open_model(ref), precisions)
+    except SourceError as error:
+        entry = lookup(ref)
+        if entry is None:
+            raise
+        record = entry_params(ref, entry, precisions)
+        return replace(record, notes=(*record.notes, error.message))
+
+
+def ordered(records: Iterable[Params | Failure], column: str | None) -> Iterable[Params | Failure]:
+    """Records as they come, or by a column: numbers from the largest, names from A.
+
+    What is not known comes last.
+    """
+    if column is None:
+        return records
+    known = list(records)
+    if column == "model":
+        return sorted(known, key=lambda r: r.query if isinstance(r, Failure) else r.model or "")
+    values = [None if isinstance(record, Failure) else getattr(record, column) for record in known]
+    order = sorted(range(len(known)), key=lambda i: (values[i] is None, -(values[i] or 0)))
+    return [known[i] for i in order]
 
 
 def _grown(record: Params, growth: Growth, precisions: Sequence[str]) -> Params:

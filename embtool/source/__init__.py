@@ -32,6 +32,10 @@ class Source(Protocol):
     checkpoint: str | None  # the one file that MODEL names, if it names one
 
     @property
+    def repo(self) -> str | None:
+        """owner/name of a Hub model, else None."""
+
+    @property
     def kind(self) -> str:
         """`hub`, `cache` (of the Hub, without a request), `folder`, `file` or `offline`."""
 
@@ -68,6 +72,12 @@ class Source(Protocol):
 
     def fetch(self, name: str, tensor: TensorInfo, progress: Progress) -> tuple[Path, int]:
         """The same as `local`, after bringing the tensor here if it is not."""
+
+    def shard(self, name: str, progress: Progress) -> Path:
+        """The whole file, hashed against what the Hub publishes; fetched if it must be."""
+
+    def verify(self, name: str, tensor: TensorInfo, progress: Progress) -> str:
+        """The sha256 of a tensor, after its bytes were compared with those of the whole file."""
 
     def rows(
         self, name: str, tensor: TensorInfo, ids: Sequence[int], row_nbytes: int

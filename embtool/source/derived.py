@@ -5,11 +5,12 @@ they were derived from (`Source.key`). A cache that cannot be written means slow
 """
 
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
+
+from embtool.source.notes import note
 
 _noted = False
 
@@ -46,7 +47,7 @@ def write_atomic(path: Path, write: Callable[[BinaryIO], None]) -> bool:
     except OSError as error:
         if not _noted:
             reason = error.strerror or str(error)
-            sys.stderr.write(f"note: the cache {path.parent} cannot be written: {reason}\n")
+            note(f"the cache {path.parent} cannot be written: {reason}")
             _noted = True
         return False
     finally:

@@ -4,7 +4,6 @@ Looked for in this order: the whole file in huggingface_hub's cache, what is kep
 (`cache`), and then the network. The commit is asked for once, from the first HEAD made.
 """
 
-import sys
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -22,6 +21,7 @@ from embtool.source.failures import (
     no_hub,
     not_cached,
 )
+from embtool.source.notes import note
 from embtool.source.ranges import RangeIgnoredError, RemoteFile
 from embtool.source.shards import download
 from embtool.source.wire import Wire
@@ -43,6 +43,7 @@ class HubFiles:
         self._reached = False
         self._refused: SourceError | None = None
         self._has_first = False
+        self._undescribed = False
 
     @cached_property
     def commit(self) -> str:
@@ -87,17 +88,18 @@ class HubFiles:
         return sorted(found)
 
     def has(self, name: str) -> bool:
-        """Whether the commit has the file; at most two requests, and once for all."""
+        """Whether the commit has the file; two requests at most, and one for all further names."""
         if self.path(name) is not None or (name == _FIRST and self._has_first):
             return True
-        if name not in self._facts:
-            if self.offline:
-                return False
+        if name not in self._facts and not self.offline:
+            listed = self._described().get("names")
+            if isinstance(listed, list):
+                return name in listed
             try:
                 self.remote(name)
             except MissingFileError:
                 return False
-        return self._facts[name] is not None
+        return self._facts.get(name) is not None
 
     def fact(self, name: str) -> Fact:
         """Size and published hash of a file.
@@ -196,19 +198,32 @@ class HubFiles:
             return download(self.repo, name, self.commit, progress)
 
     def total_params(self) -> int | None:
-        """Parameters as the Hub counts them; asked once a commit. None: it does not count."""
+        """Parameters as the Hub counts them; None: it does not count, or cannot be asked."""
+        total = self._described().get("total_params")
+        return total if isinstance(total, int) else None
+
+    def _described(self) -> dict[str, Any]:
+        """`total_params` and `names` of the commit as the Hub's API tells them, asked once.
+
+        Nothing where it tells nothing: a mirror may serve files alone.
+        """
         told = self._shelf.told(self.commit)
-        if "total_params" in told or self.offline:
-            return told.get("total_params")
-        url = f"{endpoint()}/api/models/{self.repo}/revision/{self.commit}?expand=safetensors"
+        if "total_params" in told or self.offline or self._undescribed:
+            return told
+        url = f"{endpoint()}/api/models/{self.repo}/revision/{self.commit}"
         try:
-            value, _ = self._wire.api(url, self._about("its description"))
-            total = value.get("safetensors", {}).get("total")
-        except (SourceError, AttributeError):
-            return None
+            value, _ = self._wire.api(
+                f"{url}?expand=safetensors&expand=siblings", self._about("its description")
+            )
+            total = (value.get("safetensors") or {}).get("total")
+            names = sorted(str(each["rfilename"]) for each in value.get("siblings") or ())
+        except (SourceError, AttributeError, KeyError, TypeError):
+            self._undescribed = True
+            return told
         count = total if isinstance(total, int) and total > 0 else None
-        self._shelf.keep_told(self.commit, {"total_params": count})
-        return count
+        told = {"total_params": count} | ({"names": names} if names else {})
+        self._shelf.keep_told(self.commit, told)
+        return told
 
     @cached_property
     def _facts(self) -> dict[str, Fact | None]:
@@ -275,8 +290,3 @@ def _listed(entry: dict[str, Any]) -> tuple[str, Fact]:
     large = entry.get("lfs") or {}
     etag, nbytes = large.get("oid") or entry["oid"], large.get("size", entry["size"])
     return str(entry["path"]), Fact(str(etag), int(nbytes))
-
-
-def note(text: str) -> None:
-    """Tell a person something, once it matters, beside the answer."""
-    sys.stderr.write(f"note: {text}\n")

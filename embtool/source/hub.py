@@ -16,7 +16,8 @@ from embtool.errors import SourceError
 from embtool.header import TensorInfo
 from embtool.source import Progress, cache
 from embtool.source.failures import About, in_words, not_writable
-from embtool.source.files import HubFiles, note
+from embtool.source.files import HubFiles
+from embtool.source.notes import note
 from embtool.source.ranges import RemoteFile, Span, near, side_by_side
 from embtool.source.rows import KeptRows
 from embtool.source.shards import check_shard, sha256_of
@@ -118,7 +119,9 @@ class HubSource:
         """
         here = self.local(name, tensor)
         if here is None:
-            path = self._slice(name, tensor)
+            path, nbytes = self._slice(name, tensor), tensor.stop - tensor.start
+            rest = self.size(name) - nbytes
+            note(f"fetching {tensor.name} of {self.repo}: {nbytes:,} bytes; {rest:,} stay there")
             told = {"source": f"{self.repo}/{name}", "commit": self.revision}
             remote = self._files.remote(name)
             fetch_slice(remote, path, tensor, told=told, progress=progress, note=note)

@@ -22,6 +22,11 @@ class LocalSource:
         self._folder = folder
 
     @property
+    def repo(self) -> str | None:
+        """A folder is no repository of the Hub."""
+        return None
+
+    @property
     def kind(self) -> str:
         """`folder`, `file`, or `offline` for the model of the extra `gemma`."""
         return self._kind
@@ -89,12 +94,26 @@ class LocalSource:
         """The file itself; there is nothing to bring."""
         return self._inside(name), tensor.start
 
+    def shard(self, name: str, progress: Progress) -> Path:
+        """The file itself; nobody has published a hash of it."""
+        raise self._no_hub()
+
+    def verify(self, name: str, tensor: TensorInfo, progress: Progress) -> str:
+        """There is nothing to compare with."""
+        raise self._no_hub()
+
     def rows(
         self, name: str, tensor: TensorInfo, ids: Sequence[int], row_nbytes: int
     ) -> NDArray[np.uint8]:
         """Stored rows, (len(ids), row_nbytes)."""
         stored = np.memmap(self._inside(name), np.uint8, "r", tensor.start)
         return stored[: tensor.stop - tensor.start].reshape(-1, row_nbytes)[list(ids)]
+
+    def _no_hub(self) -> SourceError:
+        return SourceError(
+            f"{self.ref}: is on this machine; there is no published shard to fetch or compare",
+            "leave out --shard and --verify, or name a model of the Hub",
+        )
 
     def _inside(self, name: str) -> Path:
         path = self._folder / name

