@@ -317,9 +317,9 @@ def test_kinds_that_are_shown_but_not_applied():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"tokens": []}, "bad.gguf describes no tokenizer"),
-        ({"tokens": [1, 2]}, "bad.gguf describes no tokenizer"),
-        ({"model": None}, "bad.gguf describes no tokenizer"),
+        ({"tokens": []}, "bad.gguf: it describes no tokenizer"),
+        ({"tokens": [1, 2]}, "bad.gguf: it describes no tokenizer"),
+        ({"model": None}, "bad.gguf: it describes no tokenizer"),
         ({"scores": np.zeros(3, np.float32)}, "bad.gguf: 2 tokens, but scores has 3 entries"),
         ({"token_type": [1]}, "bad.gguf: 2 tokens, but token_type has 1 entries"),
         (

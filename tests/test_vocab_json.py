@@ -112,8 +112,10 @@ def test_a_token_that_the_library_numbers_otherwise_is_not_passed_off():
     assert vocabulary.encode("a") == [0]
     with pytest.raises(FormatError) as raised:
         vocabulary.encode("<y>")
-    assert raised.value.message == "tokenizer.json gives <y> the id 9, its tokenizer the id 3"
-    assert raised.value.advice == "Name the row that is meant: id:9 or id:3."
+    assert raised.value.message == (
+        "tokenizer.json: <y> has the id 9 in the file, and 3 for its tokenizer"
+    )
+    assert raised.value.advice == "name the row that is meant: id:9 or id:3"
 
 
 HOSTILE = [
@@ -166,11 +168,11 @@ def test_find(deepseek):
 
 
 MALFORMED = {
-    "no json": (b"{", r"tokenizer\.json is no JSON: "),
-    "not utf-8": (b"\xff", r"tokenizer\.json is no JSON: "),
-    "too deep": (b"[" * 100_000, r"tokenizer\.json is no JSON: "),
-    "a list": (b"[]", r"tokenizer\.json is no tokenizer: it has no model$"),
-    "no model": (b"{}", r"tokenizer\.json is no tokenizer: it has no model$"),
+    "no json": (b"{", r"tokenizer\.json: it is no JSON: "),
+    "not utf-8": (b"\xff", r"tokenizer\.json: it is no JSON: "),
+    "too deep": (b"[" * 100_000, r"tokenizer\.json: it is no JSON: "),
+    "a list": (b"[]", r"tokenizer\.json: it is no tokenizer: there is no model in it$"),
+    "no model": (b"{}", r"tokenizer\.json: it is no tokenizer: there is no model in it$"),
     "no vocabulary": (b'{"model": {}}', r"tokenizer\.json: its model has no vocabulary of pieces"),
     "ids that are no numbers": (
         b'{"model": {"vocab": {"a": "0"}}}',
@@ -210,9 +212,9 @@ def test_what_the_library_refuses_is_said_when_a_text_is_asked():
     model = {"type": "Foo", "vocab": {"a": 0}}
     vocabulary = made("refused", model=model)
     assert vocabulary.token(0) == "a"
-    with pytest.raises(FormatError, match=r"^tokenizer\.json is no tokenizer: "):
+    with pytest.raises(FormatError, match=r"^tokenizer\.json: it is no tokenizer: "):
         vocabulary.encode("a")
-    with pytest.raises(FormatError, match=r"^tokenizer\.json is no tokenizer: "):
+    with pytest.raises(FormatError, match=r"^tokenizer\.json: it is no tokenizer: "):
         vocabulary.word("a")
 
 
@@ -221,5 +223,5 @@ def test_a_word_list_without_an_unknown_word_refuses_and_goes_on():
     assert vocabulary.encode("a b") == [0, 1]
     with pytest.raises(TokenError) as raised:
         vocabulary.encode("a c")
-    assert raised.value.message.startswith("tokenizer.json has no tokens for a c: ")
-    assert raised.value.advice == "Try another word, or name a row with id:N."
+    assert raised.value.message.startswith("tokenizer.json: no tokens for a c: ")
+    assert raised.value.advice == "ask for another text, or name a row with id:N"

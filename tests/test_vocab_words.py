@@ -119,14 +119,14 @@ def test_the_form_asked_for(deepseek):
 def test_several_tokens_show_the_pieces_and_the_nearest_spellings(deepseek):
     assert refused(deepseek, "kingship") == (
         "kingship is 2 tokens:  kings|hip",
-        "Take the mean of its tokens with --pool mean.",
+        "take the mean of its tokens with --pool mean",
     )
     assert refused(deepseek, "2024")[0] == "2024 is 2 tokens: 202|4"
     assert refused(deepseek, "QUEEN") == (
         "QUEEN is 2 tokens:  QUE|EN",
-        'Try " queen", Queen, " Queen", or take the mean of its tokens with --pool mean.',
+        'type " queen", Queen, " Queen", or take the mean of its tokens with --pool mean',
     )
-    assert refused(deepseek, "queen", form="bare")[1].startswith('Try " queen", Queen, ')
+    assert refused(deepseek, "queen", form="bare")[1].startswith('type " queen", Queen, ')
     assert refused(deepseek, "🜏")[0] == r"🜏 is 3 tokens: \xF0\x9F|\x9C|\x8F"
     assert refused(deepseek, "a\tb")[0].startswith(r"a\tb is 2 tokens:  a|\tb")
     message, _ = refused(deepseek, "no such word " * 40)
@@ -151,7 +151,7 @@ def test_a_tokenizer_that_puts_a_space_before_a_text_puts_none_before_a_word(lla
     assert llama2.encode("king") == [6989]
     assert llama2.encode("king", special=True) == [1, 6989]
     assert refused(llama2, "天气")[0] == r"天气 is 4 tokens: 天|\xE6|\xB0|\x94"
-    assert refused(llama2, "paris")[1].startswith('Try " Paris", or ')
+    assert refused(llama2, "paris")[1].startswith('type " Paris", or ')
 
 
 def test_wordpiece_has_one_form(minilm):
@@ -163,14 +163,14 @@ def test_wordpiece_has_one_form(minilm):
     assert minilm.word("ing").ids == (13749,)
     assert refused(minilm, "##ing") == (
         "##ing is 3 tokens: #|#|ing",
-        "Try raw:##ing, or take the mean of its tokens with --pool mean.",
+        "type raw:##ing, or take the mean of its tokens with --pool mean",
     )
 
 
 def test_an_unknown_word_is_an_error_and_the_unknown_token_is_not(minilm):
     expected = (
         "🜏 is unknown to the vocabulary: it becomes [UNK]",
-        "Look for another with embtool find, or name a row with id:N.",
+        "look for another with embtool find, or name a row with id:N",
     )
     assert refused(minilm, "🜏") == expected
     assert refused(minilm, "🜏", pool="mean") == expected
@@ -196,10 +196,10 @@ def test_a_word_list_has_words_and_nothing_else():
     vocabulary = made("glove", **GLOVE)
     assert (vocabulary.kind, vocabulary.unknown_id) == ("words", None)
     assert vocabulary.word("new york") == Word("new york", "bare", (1,), ("new york",))
-    assert refused(vocabulary, "King") == ("King has no token", "Try king.")
+    assert refused(vocabulary, "King") == ("King has no token", "type king")
     assert vocabulary.single("King") is None
     assert vocabulary.single("king") == Word("king", "bare", (0,), ("king",))
-    with pytest.raises(TokenError, match=r"^tokenizer.json has no tokens for King: "):
+    with pytest.raises(TokenError, match=r"^tokenizer\.json: no tokens for King: "):
         vocabulary.encode("King")
     assert vocabulary.reachable().tolist() == [True, True]
 
@@ -211,7 +211,7 @@ def test_rows_and_tokens_need_not_be_the_same_number():
     assert vocabulary.word("<image>").ids == (3,)
     assert refused(vocabulary, "<image>", rows=3) == (
         "id 3 (<image>) has no row: the table has 3 rows",
-        "Its rows are id:0 to id:2.",
+        "name a row from id:0 to id:2",
     )
     assert refused(vocabulary, "id:3", rows=3)[0] == (
         "id 3 (<image>) has no row: the table has 3 rows"
@@ -252,7 +252,7 @@ def test_words_that_stand_together_take_one_form(deepseek):
 def test_empty_and_blank_words(deepseek):
     assert refused(deepseek, "") == (
         "an empty word has no row",
-        "Type a word, or name a row with id:N.",
+        "type a word, or name a row with id:N",
     )
     assert deepseek.word(" ") == Word(" ", "spaced", (223,), (" ",))
     assert deepseek.word("  ").tokens == ("  ",)
@@ -274,7 +274,7 @@ def test_spellings_as_they_are_shown_or_as_they_are(deepseek):
     assert vocabulary.word("raw:\n").ids == (2,)
     assert refused(vocabulary, "raw:zz") == (
         "no token is spelled zz",
-        "Look for tokens by a part of them: embtool find -- zz",
+        "look for tokens by a part of them: embtool find -- zz",
     )
 
 

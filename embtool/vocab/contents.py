@@ -15,7 +15,7 @@ from embtool.vocab.spelling import SPACE, Spelling
 HOLE, NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(7)
 # Far more than any table has rows; a hostile id must not make us reserve memory for all below it.
 MAX_IDS = 1 << 24
-ADVICE = "Fetch the file again, or name another tokenizer with --tokenizer."
+ADVICE = "fetch the file again, or name another tokenizer with --tokenizer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def contents(metadata: Mapping[str, Any], file: str) -> Contents:
     name = str(metadata.get("tokenizer.ggml.model", ""))
     pieces = list(metadata.get("tokenizer.ggml.tokens", ()))
     if not name or set(map(type, pieces)) != {bytes}:
-        raise FormatError(f"{file} describes no tokenizer", "Name one with --tokenizer.")
+        raise FormatError(f"{file}: it describes no tokenizer", "name one with --tokenizer")
     size = size_of([len(pieces) - 1], file)
     types = _numbers(metadata, "token_type", size, file)
     kinds = np.full(size, NORMAL, np.uint8)

@@ -20,9 +20,9 @@ def parse(raw: bytes, file: str) -> dict[str, Any]:
     try:
         tokenizer = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{file} is no JSON: {error}", ADVICE) from error
+        raise FormatError(f"{file}: it is no JSON: {error}", ADVICE) from error
     if not isinstance(tokenizer, dict) or not isinstance(tokenizer.get("model"), dict):
-        raise FormatError(f"{file} is no tokenizer: it has no model", ADVICE)
+        raise FormatError(f"{file}: it is no tokenizer: there is no model in it", ADVICE)
     return tokenizer
 
 

@@ -69,7 +69,7 @@ def open_gguf_vocabulary(
             return Pieces(index, index.scores)
         kind = index.rules["tokenizer"]
         message = f"{name}: its tokenizer is of the kind {kind}, which embtool does not apply"
-        return _Refusal(UnsupportedError(message, "Name one with --tokenizer, or rows with id:N."))
+        return _Refusal(UnsupportedError(message, "name one with --tokenizer, or rows with id:N"))
 
     return Vocabulary(
         lambda: open_index(key, "gguf", build),
@@ -83,7 +83,7 @@ def no_vocabulary() -> Vocabulary:
     """The vocabulary of a model without a tokenizer: only `id:N` names a row."""
     nothing = Contents("none", [], [], np.zeros(0, np.uint8))
     message = "there is no tokenizer, so that a text has no rows"
-    refusal = _Refusal(SourceError(message, "Name one with --tokenizer, or rows with id:N."))
+    refusal = _Refusal(SourceError(message, "name one with --tokenizer, or rows with id:N"))
     return Vocabulary(
         lambda: Index(unseal(MAGIC, pack(nothing, "none"))),
         lambda index: refusal,

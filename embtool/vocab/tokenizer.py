@@ -59,7 +59,7 @@ class Library:
         try:
             tokenizer = Tokenizer.from_buffer(raw)
         except Exception as error:  # the library raises nothing narrower
-            raise FormatError(f"{self._file} is no tokenizer: {error}", ADVICE) from error
+            raise FormatError(f"{self._file}: it is no tokenizer: {error}", ADVICE) from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return _Loaded(tokenizer, self._renumbered(tokenizer))
@@ -90,14 +90,14 @@ class Library:
         try:
             ids = loaded.tokenizer.encode(text, add_special_tokens=special).ids
         except Exception as error:  # the library raises nothing narrower
-            message = f"{self._file} has no tokens for {shown(text)}: {error}"
-            raise TokenError(message, "Try another word, or name a row with id:N.") from error
+            message = f"{self._file}: no tokens for {shown(text)}: {error}"
+            raise TokenError(message, "ask for another text, or name a row with id:N") from error
         for token_id in loaded.renumbered.keys() & set(ids):
             meant = loaded.renumbered[token_id]
             raise FormatError(
-                f"{self._file} gives {self._index.raws[meant]} the id {meant}, "
-                f"its tokenizer the id {token_id}",
-                f"Name the row that is meant: id:{meant} or id:{token_id}.",
+                f"{self._file}: {self._index.raws[meant]} has the id {meant} in the file, "
+                f"and {token_id} for its tokenizer",
+                f"name the row that is meant: id:{meant} or id:{token_id}",
             )
         return ids
 

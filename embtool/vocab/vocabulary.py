@@ -183,7 +183,7 @@ class Vocabulary:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise TokenError(f"{shown(text)} is no UTF-8 text", "Type it in UTF-8.") from error
+            raise TokenError(f"{shown(text)} is no UTF-8 text", "type it in UTF-8") from error
         if way == "bare" and not self._index.rules.get("prefix"):
             way = "text"
         ids = self._kept_ids(way, text)

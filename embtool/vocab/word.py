@@ -79,7 +79,7 @@ def check_rows(ids: Sequence[int], names: Sequence[str | None], rows: int | None
             token = "" if name is None else f" ({name})"
             raise TokenError(
                 f"id {token_id}{token} has no row: the table has {rows} rows",
-                f"Its rows are id:0 to id:{rows - 1}.",
+                f"name a row from id:0 to id:{rows - 1}",
             )
 
 
@@ -96,12 +96,11 @@ def no_row(speller: Speller, word: Word, body: str, rows: int | None) -> TokenEr
         more = "|…" if len(word.tokens) > _PIECES else ""
         message = f"{name} is {len(word.ids)} tokens: {pieces}{more}"
     near = ", ".join(_nearest(speller, body, rows))
-    ways = [f"try {near}"] if near else []
+    ways = [f"type {near}"] if near else []
     if len(word.ids) > 1 and not is_unknown(speller, word):
         ways.append("take the mean of its tokens with --pool mean")
-    ways = ways or ["look for another with embtool find, or name a row with id:N"]
-    advice = ", or ".join(ways)
-    return TokenError(message, f"{advice[0].upper()}{advice[1:]}.")
+    ways = ways or ["look for another with embtool find", "name a row with id:N"]
+    return TokenError(message, ", or ".join(ways))
 
 
 def _cut(text: str) -> str:

@@ -25,7 +25,7 @@ def row_named(text: str) -> int | None:
         return None
     digits = match[1].lstrip("0")
     if len(digits) > _DIGITS:
-        raise TokenError(f"{text[:40]}… is past any table's rows", "Name a row that there is.")
+        raise TokenError(f"{text[:40]}… is past any table's rows", "name a row that there is")
     return int(digits or "0")
 
 
@@ -109,7 +109,7 @@ def _named(speller: Speller, text: str) -> Word | None:
     if found is None:
         raise TokenError(
             f"no token is spelled {shown(raw)}",
-            f"Look for tokens by a part of them: embtool find -- {shown(raw)[:20]}",
+            f"look for tokens by a part of them: embtool find -- {shown(raw)[:20]}",
         )
     return Word(text, "raw", (found,), (speller.token(found),))
 
@@ -123,7 +123,7 @@ def _typed(text: str, form: str) -> tuple[str, tuple[str, ...]]:
         raise UsageError(f"no form {form}: auto, bare or spaced")
     body = text.lstrip(" ")
     if not text:
-        raise TokenError("an empty word has no row", "Type a word, or name a row with id:N.")
+        raise TokenError("an empty word has no row", "type a word, or name a row with id:N")
     if body == text:
         return body, _AUTO[bare_first(body)] if form == "auto" else (form,)
     if form == "bare":
