@@ -1,0 +1,137 @@
+"""The nearest rows to any vectors."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embtool.quant import F32
+from embtool.search.blocks import I64, Pass, Rows, dots, finite
+from embtool.search.scan import Scan, left_out_keys, multiply, query_groups
+from embtool.space import F64, Space
+
+Metric = Literal["cosine", "dot", "euclidean"]
+
+# What float32 may get wrong, relative to the largest score (DESIGN: Numbers).
+TOLERANCE = 1e-5
+_NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+class Hit(NamedTuple):
+    """A row and its score."""
+
+    id: int
+    score: float
+
+
+def top_k(
+    work: Pass,
+    queries: NDArray[np.floating],
+    k: int,
+    metric: Metric = "cosine",
+    exclude: Sequence[Sequence[int]] = (),
+) -> list[list[Hit]]:
+    """The k nearest rows to each query, nearest first, equal scores by id; fewer if rows end.
+
+        cosine      q . x / (|q| |x|), the largest first
+        dot         q . x, the largest first
+        euclidean   |q - x|, the smallest first
+
+    work: the pass, which this uses up. With a space, x is the row in it and so must the queries
+        be: `work.space.apply(rows)`.
+    queries: (q, d_model); none may be zero or hold an infinity or NaN: ask `finite` before.
+    exclude: for each query the ids that it leaves out; empty for none.
+
+    Scores are computed from float64 values of the stored rows, and are the same for any number
+    of parts, blocks and queries. Rows that are zero or not finite never rank. Memory beside the
+    queries is some 100 bytes a query and answer, and 20 to 50 MiB a part for many queries.
+    """
+    if not finite(queries).all():
+        raise ValueError("a query is zero or not finite, so nothing is near it")
+    if k < 1 or (len(exclude) not in (0, len(queries))):
+        raise ValueError(f"k {k} below 1, or {len(exclude)} exclusions for {len(queries)} queries")
+    if not len(queries):
+        return []
+    scorer = MetricScorer(metric, queries, work.space)
+    found = Scan[Rows](work, scorer, k, left_out_keys(exclude)).run()
+    return [hits(ids, scorer.shown(scores)) for ids, scores in found]
+
+
+def hits(ids: I64, scores: F64) -> list[Hit]:
+    """Ids and scores (n,) as Python values."""
+    return [Hit(*pair) for pair in zip(ids.tolist(), scores.tolist(), strict=True)]
+
+
+class MetricScorer:
+    """Scores by a metric; for euclidean -|q - x|^2, so that larger is nearer.
+
+    In a space x' = x - m - C^T C (x - m). A query of the space is orthogonal to the components
+    C, so q . x' = q . x - q . m: the scan multiplies the rows as they are stored, takes one
+    number off for each query, and needs of the space no more than the norms |x'|.
+    """
+
+    def __init__(self, metric: Metric, queries: NDArray[np.floating], space: Space | None) -> None:
+        self.metric = metric
+        self.products = len(queries)
+        self.groups = query_groups(len(queries))
+        wide = queries.astype(np.float64)
+        self._lengths = np.sqrt(dots(wide, wide))
+        self._queries = queries
+        if metric == "cosine":
+            wide /= self._lengths[:, None]
+        self._vectors: F32 = wide.astype(np.float32)
+        self._offsets: F32 | None = None
+        if space is not None and space.mean is not None:
+            self._offsets = (wide @ space.mean).astype(np.float32)[:, None]
+
+    def prepare(self, rows: Rows) -> Rows:
+        """The rows themselves."""
+        return rows
+
+    def scores(self, rows: Rows, group: range) -> F32:
+        """As the metric says, (len(group), n)."""
+        chosen = slice(group.start, group.stop)
+        scores = multiply(self._vectors[chosen], rows.values)
+        if self._offsets is not None:
+            scores -= self._offsets[chosen]
+        if self.metric == "cosine":
+            scores *= np.reciprocal(rows.norms)
+        elif self.metric == "dot":
+            scores += rows.norms * 0  # NaN stays NaN
+        else:
+            scores *= 2
+            scores -= np.square(rows.norms)
+            scores -= np.square(self._lengths[chosen, None]).astype(np.float32)
+        return scores
+
+    def delicate(self, rows: Rows, group: range) -> tuple[I64, I64]:
+        """None: float32 is good for every row."""
+        return _NO_PAIRS
+
+    def margin(self, queries: I64, best: F64, kth: F64) -> F64:
+        """1e-5 of the largest score; of what |q - x|^2 is made of for euclidean."""
+        scale: F64 = np.ones(len(kth))
+        if self.metric == "dot":
+            scale = np.maximum(np.abs(best), np.abs(kth))
+        elif self.metric == "euclidean":
+            scale = 2 * np.square(self._lengths[queries] + np.sqrt(np.maximum(-kth, 0)))
+        return TOLERANCE * scale
+
+    def exact(self, queries: I64, rows: F64) -> F64:
+        """The same in float64, for pairs of a query and a row."""
+        asked = self._queries[queries].astype(np.float64)
+        if self.metric == "euclidean":
+            apart = rows - asked
+            return -dots(apart, apart)
+        products = dots(asked, rows)
+        if self.metric == "cosine":
+            products /= np.sqrt(dots(rows, rows)) * self._lengths[queries]
+        return products
+
+    def shown(self, scores: F64) -> F64:
+        """Exact scores as the metric is known: a distance for euclidean."""
+        if self.metric != "euclidean":
+            return scores
+        distances: F64 = np.sqrt(-scores)
+        return distances

@@ -1,0 +1,143 @@
+"""A pass that scores every row for every query and keeps the best."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from embtool.quant import F32
+from embtool.search.blocks import I64, Pass, Rows, joined, rankable, read, stage
+from embtool.search.candidates import Candidates, Exact, pair_keys
+from embtool.search.threads import Part, each_part
+from embtool.space import F64
+
+_T = TypeVar("_T")
+
+# Queries that are scored together against one block: with its 1,024 rows, 2 MiB of scores.
+QUERIES = 512
+# Elements of float64 in a step of exact scoring: 4 MiB each of rows and of queries.
+_EXACT_ELEMENTS = 1 << 19
+# Up to this many products a row, one matrix-vector product after another is faster than a matrix
+# product, and copying rows together does not pay.
+_FEW = 3
+
+
+class Scorer(Protocol[_T]):
+    """How rows are scored, larger is nearer: in float32 for all rows, in float64 for a few."""
+
+    products: int
+    """Vectors that every row is multiplied with."""
+    groups: list[range]
+    """The queries, in runs that are scored together."""
+
+    def prepare(self, rows: Rows) -> _T:
+        """What the groups share: their part of the work on some rows."""
+
+    def scores(self, ready: _T, group: range) -> F32:
+        """(len(group), n) float32; NaN for rows that may not rank."""
+
+    def delicate(self, ready: _T, group: range) -> tuple[I64, I64]:
+        """Pairs (query, column) that float32 cannot score, whose score above is NaN."""
+
+    def margin(self, queries: I64, best: F64, kth: F64) -> F64:
+        """How far below the k-th score a row is kept, (n,)."""
+
+    def exact(self, queries: I64, rows: F64) -> F64:
+        """The score of each pair of a query (n,) and a row (n, d_model) of the space."""
+
+
+def multiply(vectors: F32, values: F32) -> F32:
+    """Vectors (q, d) times rows (n, d), (q, n) float32."""
+    if len(vectors) > _FEW:
+        return vectors @ values.T
+    products = np.empty((len(vectors), len(values)), np.float32)
+    for vector, out in zip(vectors, products, strict=True):
+        np.dot(values, vector, out=out)
+    return products
+
+
+def exact_scores(work: Pass, scorer: "Scorer[_T]") -> Exact:
+    """Exact scores of pairs from stored rows, which are read in the order of their ids."""
+
+    def exact(queries: I64, ids: I64) -> F64:
+        scores = np.empty(len(ids))
+        order = np.argsort(ids, kind="stable")
+        done, step = 0, 1
+        while done < len(order):
+            pairs = order[done : done + step]
+            some, at = np.unique(ids[pairs], return_inverse=True)
+            rows = in_space(work, work.rows_of(some))
+            scores[pairs] = scorer.exact(queries[pairs], rows[at])
+            done += step
+            step = max(1, _EXACT_ELEMENTS // rows.shape[1])
+        return scores
+
+    return exact
+
+
+def in_space(work: Pass, rows: F32) -> F64:
+    """Stored rows as the pass compares them, float64."""
+    return rows.astype(np.float64) if work.space is None else work.space.apply(rows)
+
+
+class Scan(Generic[_T]):
+    """The k best rows of every query of a scorer, in one pass."""
+
+    def __init__(self, work: Pass, scorer: Scorer[_T], k: int, left_out: I64) -> None:
+        self._work = work
+        self._scorer = scorer
+        self._k = k
+        self._left_out = left_out
+        self._exact = exact_scores(work, scorer)
+        self._known = None if work.norms is None else rankable(work.norms, work.allowed)
+        self._fresh: list[tuple[int, F32]] = []
+
+    def run(self) -> list[tuple[I64, F64]]:
+        """(ids, exact scores) of every query, the best first, equal scores by id."""
+        found = each_part(self._work.parts, self._part)
+        if self._work.norms is None:
+            self._work.norms = joined(self._fresh)
+        groups = list(zip(*found, strict=True))
+        bounds = [len(groups) * part // len(found) for part in range(len(found) + 1)]
+        answers = each_part([groups[a:b] for a, b in pairwise(bounds)], _best)
+        return [answer for some in answers for answer in some]
+
+    def _part(self, part: Part) -> list[Candidates]:
+        scorer = self._scorer
+        kept = [
+            Candidates(group, self._k, self._left_out, self._exact, scorer.margin)
+            for group in scorer.groups
+        ]
+        blocks = read(part, self._work, self._known, self._fresh)
+        if scorer.products > _FEW:
+            blocks = stage(blocks)
+        # Rows may hold infinities, and what does not rank is NaN: values, not warnings.
+        with np.errstate(all="ignore"):
+            for rows in blocks:
+                ready = scorer.prepare(rows)
+                for group, candidates in zip(scorer.groups, kept, strict=True):
+                    candidates.offer(rows.ids, scorer.scores(ready, group))
+                    queries, columns = scorer.delicate(ready, group)
+                    if len(queries):
+                        candidates.offer_pairs(queries, rows.ids[columns])
+        return kept
+
+
+def _best(groups: Iterable[Sequence[Candidates]]) -> list[tuple[I64, F64]]:
+    with np.errstate(all="ignore"):
+        return [answer for threads in groups for answer in threads[0].best(threads[1:])]
+
+
+def left_out_keys(exclude: Sequence[Sequence[int]]) -> I64:
+    """Sorted `pair_keys` of the ids that each query leaves out."""
+    counts = [len(ids) for ids in exclude]
+    queries = np.repeat(np.arange(len(exclude)), counts)
+    ids = np.fromiter((i for some in exclude for i in some), np.int64, sum(counts))
+    return np.unique(pair_keys(queries, ids))
+
+
+def query_groups(count: int) -> list[range]:
+    """0 .. count in runs of 512."""
+    bounds = [*range(0, count, QUERIES), count]
+    return [range(a, b) for a, b in pairwise(bounds)]
