@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from embtool import dtypes
 from embtool.errors import FormatError, TokenError
 from embtool.header import TensorInfo
-from embtool.search.blocks import block_rows
 from embtool.source import Progress, Source
 
 F32 = NDArray[np.float32]
@@ -66,6 +65,9 @@ class Table:
 
         A block is a buffer that the next step overwrites: copy what must outlive it.
         """
+        # A lookup reads rows alone, and need not load what only scans use.
+        from embtool.search.blocks import block_rows
+
         stored = self.stored
         stop = self.shape[0] if stop is None else stop
         step = block_rows(self.shape[1])

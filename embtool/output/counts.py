@@ -1,12 +1,16 @@
 """`params` as people read it: a page for one model, a table that compares several."""
 
+from typing import TYPE_CHECKING
+
 from embtool.output.view import Cell, View
-from embtool.params import Params, TableFacts
+
+if TYPE_CHECKING:
+    from embtool.params import Params, TableFacts
 
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
-def page(record: Params) -> View:
+def page(record: "Params") -> View:
     """One model: a line for each fact that is known."""
     lines: list[tuple[str, str | None]] = [
         ("table", f"{_number(record.rows)} rows × {_number(record.d_model)} d_model"),
@@ -27,7 +31,7 @@ def page(record: Params) -> View:
     )
 
 
-def brief(record: Params) -> View:
+def brief(record: "Params") -> View:
     """One line of a comparison; a precision's column is named, its cells are bytes."""
     memory = record.memory
     columns = (
@@ -74,6 +78,6 @@ def _share(share: float | None) -> str | None:
     return None if share is None else f"{share:.1%}"
 
 
-def _stored(table: TableFacts) -> str:
+def _stored(table: "TableFacts") -> str:
     size = "" if table.stored_bytes is None else f", {nbytes(table.stored_bytes)}"
     return f"{table.tensor} in {table.file}, {table.dtype}{size}"

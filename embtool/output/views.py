@@ -1,28 +1,30 @@
 """How each record reads as a list: its columns, its rows, and a title for people."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from embtool.output import counts
 from embtool.output.view import Cell, View
-from embtool.params import Params
-from embtool.queries.download import Download
-from embtool.queries.kept import Kept
-from embtool.queries.known import Known
-from embtool.queries.records import Analogy, Found, Lookup, Neighbors, Similarity, Tokens
 from embtool.vocab import Word, escape
+
+if TYPE_CHECKING:
+    from embtool.params import Params
+    from embtool.queries.download import Download
+    from embtool.queries.kept import Kept
+    from embtool.queries.known import Known
+    from embtool.queries.records import Analogy, Found, Lookup, Neighbors, Similarity, Tokens
 
 
 def view(record: object) -> View:
     """The list form of any record that a command gives."""
-    return _VIEWS[type(record)](record)
+    return _VIEWS[type(record).__name__](record)
 
 
-def for_people(record: object, many: bool) -> tuple[View, bool]:
+def for_people(record: Any, many: bool) -> tuple[View, bool]:  # noqa: ANN401 -- any record
     """The view that a person gets, and whether it is a line of one table with the others."""
-    if isinstance(record, Params):
+    if type(record).__name__ == "Params":
         return (counts.brief(record), True) if many else (counts.page(record), False)
     return view(record), False
 
@@ -35,19 +37,19 @@ def _label(word: Word) -> str:
     return f"{escape(word.text.encode())} ({word.form}, id {ids}{pooled})"
 
 
-def _tokens(record: Tokens) -> View:
+def _tokens(record: "Tokens") -> View:
     rows: list[tuple[Cell, ...]] = [(t.position, t.id, t.token, t.raw) for t in record.tokens]
     title = f"{len(rows)} tokens, {record.model}"
     return View(("position", "id", "token", "raw"), rows, title, lines=record.tokens)
 
 
-def _found(record: Found) -> View:
+def _found(record: "Found") -> View:
     rows: list[tuple[Cell, ...]] = [(t.id, t.token, t.raw) for t in record.tokens]
     title = f"{len(rows)} tokens match {escape(record.pattern.encode())}, {record.model}"
     return View(("id", "token", "raw"), rows, title, lines=record.tokens)
 
 
-def _lookup(record: Lookup) -> View:
+def _lookup(record: "Lookup") -> View:
     shown = len(record.tokens[0].vector) if record.tokens else record.shape[1]
     dims = tuple(f"d{j}" for j in range(shown))
     rows: list[tuple[Cell, ...]] = [
@@ -64,7 +66,7 @@ def _lookup(record: Lookup) -> View:
 _RANKED = ("rank", "id", "token", "raw", "score")
 
 
-def _neighbors(record: Neighbors) -> View:
+def _neighbors(record: "Neighbors") -> View:
     query = escape(record.query.text.encode())
     rows: list[tuple[Cell, ...]] = [
         (n.rank, n.id, n.token, n.raw, n.score, query, record.query.form) for n in record.neighbors
@@ -73,7 +75,7 @@ def _neighbors(record: Neighbors) -> View:
     return View((*_RANKED, "query", "form"), rows, title, beside=2)
 
 
-def _analogy(record: Analogy) -> View:
+def _analogy(record: "Analogy") -> View:
     forms = dict.fromkeys(term.form for term in record.terms)
     form = "+".join(forms)
     query = escape(record.formula.encode())
@@ -85,7 +87,7 @@ def _analogy(record: Analogy) -> View:
     return View((*_RANKED, "query", "form"), rows, title, (f"words: {terms}",), beside=2)
 
 
-def _similarity(record: Similarity) -> View:
+def _similarity(record: "Similarity") -> View:
     names = tuple(escape(word.text.encode()) for word in record.words)
     rows: list[tuple[Cell, ...]] = [
         (name, *values) for name, values in zip(names, record.matrix, strict=True)
@@ -96,7 +98,7 @@ def _similarity(record: Similarity) -> View:
     return View(("word", *names), rows, title, (f"words: {words}",), matrix=matrix)
 
 
-def _params(record: Params) -> View:
+def _params(record: "Params") -> View:
     memory = record.memory
     columns = (
         *("model", "source", "vocab_size", "rows", "d_model", "tokens", "tied", "params"),
@@ -110,7 +112,7 @@ def _params(record: Params) -> View:
     return View(columns, [row])
 
 
-def _known(record: Known) -> View:
+def _known(record: "Known") -> View:
     columns = ("name", "vocab_size", "d_model", "layers", "tied", "dtype", "total_params", "tokens")
     rows: list[tuple[Cell, ...]] = [
         (m.name, m.vocab_size, m.width, m.layers, m.tied, m.dtype, m.total_params, m.tokens)
@@ -119,7 +121,7 @@ def _known(record: Known) -> View:
     return View(columns, rows, f"{len(rows)} models known offline", lines=record.models)
 
 
-def _download(record: Download) -> View:
+def _download(record: "Download") -> View:
     columns = ("role", "name", "nbytes", "start", "path", "sha256")
     rows: list[tuple[Cell, ...]] = [
         (s.role, s.name, s.nbytes, s.start, s.path, s.sha256) for s in record.stored
@@ -128,7 +130,7 @@ def _download(record: Download) -> View:
     return View(columns, rows, title, lines=record.stored)
 
 
-def _kept(record: Kept) -> View:
+def _kept(record: "Kept") -> View:
     columns = ("model", "commit", "kind", "tensor", "nbytes", "last_used", "path")
     rows: list[tuple[Cell, ...]] = [
         (p.model, p.commit, p.kind, p.tensor, p.nbytes, p.last_used, p.path) for p in record.pieces
@@ -137,15 +139,16 @@ def _kept(record: Kept) -> View:
     return View(columns, rows, f"{total:,} bytes are kept", lines=record.pieces)
 
 
-_VIEWS: dict[type, Callable[[Any], View]] = {
-    Analogy: _analogy,
-    Download: _download,
-    Found: _found,
-    Kept: _kept,
-    Known: _known,
-    Lookup: _lookup,
-    Neighbors: _neighbors,
-    Params: _params,
-    Similarity: _similarity,
-    Tokens: _tokens,
+# By the name of the record's class: importing every question to answer one would be slow.
+_VIEWS: dict[str, Callable[[Any], View]] = {
+    "Analogy": _analogy,
+    "Download": _download,
+    "Found": _found,
+    "Kept": _kept,
+    "Known": _known,
+    "Lookup": _lookup,
+    "Neighbors": _neighbors,
+    "Params": _params,
+    "Similarity": _similarity,
+    "Tokens": _tokens,
 }

@@ -5,7 +5,6 @@ they were derived from (`Source.key`). A cache that cannot be written means slow
 """
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -37,9 +36,8 @@ def write_atomic(path: Path, write: Callable[[BinaryIO], None]) -> bool:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
+        temporary = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
+        with temporary.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
