@@ -45,6 +45,10 @@ class Table:
         Raises:
             TokenError: an id that is no row.
         """
+        self._check(ids)
+        return dtypes.decode(self.dtype, self.stored_rows(ids))
+
+    def _check(self, ids: Sequence[int]) -> None:
         for row in ids:
             if not 0 <= row < self.shape[0]:
                 raise TokenError(
@@ -52,13 +56,38 @@ class Table:
                     f"0 to {self.shape[0] - 1}",
                     "give an id that has a row",
                 )
-        return dtypes.decode(self.dtype, self.stored_rows(ids))
 
     def stored_rows(self, ids: Sequence[int]) -> NDArray[np.uint8]:
-        """Rows as they are stored, (len(ids), row bytes) uint8; ids are not checked."""
-        if self.is_here:
+        """Rows as they are stored, (len(ids), row bytes) uint8; ids are not checked.
+
+        Raises:
+            FormatError: the file was cut short before one of these rows.
+        """
+        if self.is_cut and max(ids, default=0) >= self._rows_there:
+            raise self._cut(f"row {max(ids)}")
+        if self.is_here and not self.is_cut:
             return self.stored[list(ids)]
         return self._source.rows(self.file, self._info, ids, self._row_nbytes)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file ends before the table does; rows before its end can be read."""
+        return self._rows_there < self.shape[0]
+
+    @cached_property
+    def _rows_there(self) -> int:
+        """Rows that end within the file."""
+        there = max(0, self._source.size(self.file) - self._info.start)
+        return self.shape[0] if there >= self.nbytes else there // self._row_nbytes
+
+    def _cut(self, what: str) -> FormatError:
+        nbytes, there = self._source.size(self.file), self._rows_there
+        rows = f"rows 0 to {there - 1} are there" if there else "no row of it is there"
+        return FormatError(
+            f"{self._source.ref}: {what} of {self.tensor} is missing: {self.file} is cut short, it "
+            f"has {nbytes:,} bytes and the table lacks {self._info.stop - nbytes:,} more; {rows}",
+            "copy or download the file again",
+        )
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, F32]]:
         """Yield (first row, block (n, d_model) float32) over rows [start, stop), in order.
@@ -90,14 +119,9 @@ class Table:
     @cached_property
     def stored(self) -> NDArray[np.uint8]:
         """The stored rows, (rows, row bytes) uint8, memory-mapped; fetched if they must be."""
+        if self.is_cut:
+            raise self._cut(f"row {self._rows_there}")
         path, start = self._source.fetch(self.file, self._info, self._progress)
-        missing = start + self.nbytes - path.stat().st_size
-        if missing > 0:
-            raise FormatError(
-                f"{self._source.ref}: {self.file} is truncated: {missing} bytes of "
-                f"{self.tensor} are missing",
-                "copy or download the file again",
-            )
         if self.nbytes == 0:
             return np.empty((self.shape[0], self._row_nbytes), np.uint8)
         shape = (self.shape[0], self._row_nbytes)

@@ -6,10 +6,14 @@ Model.open("gemma-3-270m").table().rows([5237])
 
 from functools import cached_property
 
-from embtool.config import Config, read_config, read_gguf
+from embtool.config import Config
 from embtool.errors import SourceError, UnsupportedError
-from embtool.model.checkpoint import Checkpoint, choose_file, open_checkpoint, read_object
-from embtool.model.vocabulary import TOKENIZER, open_other, open_own
+from embtool.joined import Joined
+from embtool.model.checkpoint import open_checkpoint
+from embtool.model.choosing import choose_file
+from embtool.model.claims import claims_of_files, claims_of_gguf
+from embtool.model.records import Checkpoint
+from embtool.model.vocabulary import open_other, open_own, tokenizer_name
 from embtool.source import Progress, Source, open_source
 from embtool.table import Table
 from embtool.tensors import Tables, find_tables, scheme
@@ -54,15 +58,10 @@ class Model:
     @cached_property
     def config(self) -> Config | None:
         """The claims of `config.json`, or of a GGUF file's metadata; None without either."""
-        if self._checkpoint_file is not None and self._checkpoint_file.endswith(".gguf"):
-            checkpoint = self.checkpoint
-            return read_gguf(
-                checkpoint.metadata or {}, checkpoint.file, "output.weight" in checkpoint.files
-            )
-        for name in ("config.json", "params.json"):
-            if self.source.has(name):
-                return read_config(read_object(self.source, name), name)
-        return None
+        file = self._checkpoint_file
+        if file is not None and file.endswith(".gguf"):
+            return claims_of_gguf(self.checkpoint)
+        return claims_of_files(self.source, file)
 
     @cached_property
     def _checkpoint_file(self) -> str | None:
@@ -101,12 +100,10 @@ class Model:
         tensor = tables.input if name == "input" else tables.output or tables.input
         if tensor is None:
             raise self.no_table(name)
-        if name == "input" and tables.extra is not None:
-            raise UnsupportedError(
-                f"{self.ref}: its input table is split over {tensor} and {tables.extra}",
-                "name one of the two with --table",
-            )
-        return self.tensor(tensor)
+        table = self.tensor(tensor)
+        if tensor == tables.input and tables.extra is not None:
+            return Joined(table, self.tensor(tables.extra))
+        return table
 
     def tensor(self, name: str) -> Table:
         """Any matrix of the checkpoint, by its tensor's name."""
@@ -133,8 +130,10 @@ class Model:
             if info is not None and len(info.shape) == 2
         ]
         listed = ", ".join(sorted(matrices)[:6]) or "none"
+        said = "".join(f"; {note}" for note in self.checkpoint.notes)
         return SourceError(
-            f"{self.ref}: no {name} table found in {self.checkpoint.file}; its matrices: {listed}",
+            f"{self.ref}: no {name} table found in {self.checkpoint.file}; "
+            f"its matrices: {listed}{said}",
             "name a tensor with --table TENSOR",
         )
 
@@ -146,12 +145,12 @@ class Model:
         """
         if self._tokenizer is not None:
             return open_other(self._tokenizer, offline=self._offline)
-        return open_own(self.source, self._checkpoint_file)
+        return open_own(self.source, self._checkpoint_file, lambda: self.checkpoint.metadata or {})
 
     @property
     def vocabulary_at_hand(self) -> Vocabulary | None:
         """The vocabulary where it needs no request: on this machine, or kept in the cache."""
         file = self._checkpoint_file or ""
         here = self._tokenizer is not None or file.endswith(".gguf")
-        here = here or self.source.path(TOKENIZER) is not None
+        here = here or self.source.path(tokenizer_name(self.source, file)) is not None
         return self.vocabulary if here else None

@@ -1,42 +1,16 @@
 """The checkpoint of a model: which file holds which tensor, read from headers alone."""
 
-import json
-import mmap
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
-
 from embtool.config import Config
-from embtool.errors import FormatError, SourceError, UnsupportedError
+from embtool.errors import EmbtoolError, FormatError, SourceError, UnsupportedError
 from embtool.header import TensorInfo, find_in_fragment, parse_index, read_header
+from embtool.model.gguf_parts import open_gguf
+from embtool.model.records import Checkpoint
 from embtool.source import Source
 from embtool.tensors import find_tables, wanted_names
-
-INDEX = "model.safetensors.index.json"
-SINGLE = "model.safetensors"
-_PICKLES = (".bin", ".pth", ".pt")
 
 #: An index longer than this is first read in two pieces where it must come from the Hub.
 _LONG_INDEX = 1 << 20
 _FRAGMENTS = (64 << 10, 256 << 10)
-
-
-@dataclass(slots=True)
-class Checkpoint:
-    """Tensors by name; `tensors[name]` is None where only an index has named it so far.
-
-    `metadata` is that of a GGUF file. `complete` tells whether every tensor is listed;
-    `total_params` and `total_nbytes` are the index's own figures, if it gives them.
-    """
-
-    file: str
-    tensors: dict[str, TensorInfo | None] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, Any] | None = None
-    complete: bool = True
-    total_params: int | None = None
-    total_nbytes: int | None = None
-    notes: tuple[str, ...] = ()
 
 
 def open_checkpoint(source: Source, file: str, config: Config | None) -> Checkpoint:
@@ -47,8 +21,8 @@ def open_checkpoint(source: Source, file: str, config: Config | None) -> Checkpo
         UnsupportedError: a file of a kind that is not read.
     """
     if file.endswith(".gguf"):
-        return _open_gguf(source, file)
-    if file.endswith(".index.json"):
+        return open_gguf(source, file)
+    if file.endswith(".json"):
         return _open_shards(source, file, config)
     if not file.endswith(".safetensors"):
         raise UnsupportedError(
@@ -58,67 +32,9 @@ def open_checkpoint(source: Source, file: str, config: Config | None) -> Checkpo
     return _open_single(source, file)
 
 
-def choose_file(source: Source) -> str:
-    """The checkpoint's file, or its index.
-
-    The file that MODEL names wins, then the index, then `model.safetensors`, then the only
-    checkpoint file there is.
-
-    Raises:
-        SourceError: no checkpoint, or several of equal right.
-        UnsupportedError: only files of a kind that is not read.
-    """
-    if source.checkpoint is not None:
-        return source.checkpoint
-    for name in (INDEX, SINGLE):
-        if source.has(name):
-            return name
-    names = [name for name in source.names() if "/" not in name]
-    for ending in (".safetensors.index.json", ".safetensors", ".gguf"):
-        found = [name for name in names if name.endswith(ending)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise SourceError(
-                f"{source.ref}: several checkpoints fit: {', '.join(found)}",
-                f"name one: {source.ref}:{found[0]}",
-            )
-    pickles = [name for name in names if name.endswith(_PICKLES)]
-    if pickles:
-        raise UnsupportedError(
-            f"{source.ref}: its checkpoint is {pickles[0]}, a pickle, which is never executed",
-            "look for a revision with .safetensors files, or convert it",
-        )
-    raise SourceError(
-        f"{source.ref}: there is no checkpoint in it (.safetensors or .gguf)",
-        "give the folder that holds the model's files, or one file",
-    )
-
-
 def _open_single(source: Source, file: str) -> Checkpoint:
     tensors = _header(source, file)
     return Checkpoint(file, dict(tensors), dict.fromkeys(tensors, file))
-
-
-def _open_gguf(source: Source, file: str) -> Checkpoint:
-    from embtool.gguf import parse as parse_gguf
-
-    path = source.path(file)
-    if path is None:
-        raise UnsupportedError(
-            f"{source.ref}: {file} is a GGUF file on the Hub, which is not read in ranges",
-            "download it, and give its path",
-        )
-    try:
-        with path.open("rb") as stream:
-            buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:
-        raise SourceError(
-            f"{source.ref}: {file} cannot be read: {error}", "check the path"
-        ) from error
-    gguf = parse_gguf(buffer, file, len(buffer))
-    tensors: dict[str, TensorInfo | None] = dict(gguf.tensors)
-    return Checkpoint(file, tensors, dict.fromkeys(tensors, file), gguf.metadata)
 
 
 def _open_shards(source: Source, file: str, config: Config | None) -> Checkpoint:
@@ -180,13 +96,20 @@ def _add_shard(source: Source, checkpoint: Checkpoint, shard: str) -> None:
 
 
 def read_all(source: Source, checkpoint: Checkpoint) -> dict[str, TensorInfo] | None:
-    """Every tensor of the checkpoint, or None where that means asking the Hub for headers."""
+    """Every tensor of the checkpoint, or None where that means asking the Hub for headers.
+
+    A shard that is not there, or not what the index says, is noted, and the answer is None.
+    """
     unread = [name for name, info in checkpoint.tensors.items() if info is None]
     shards = dict.fromkeys(checkpoint.files[name] for name in unread)
     if not checkpoint.complete or any(source.path(shard) is None for shard in shards):
         return None
     for shard in shards:
-        _add_shard(source, checkpoint, shard)
+        try:
+            _add_shard(source, checkpoint, shard)
+        except EmbtoolError as error:
+            checkpoint.note(error.message.removeprefix(f"{source.ref}: "))
+            return None
     return {name: info for name, info in checkpoint.tensors.items() if info is not None}
 
 
@@ -199,20 +122,3 @@ def _beside(index: str, shard: str) -> str:
     """A shard's name as the model's folder knows it: an index in a subfolder names its own."""
     folder, slash, _ = index.rpartition("/")
     return folder + slash + shard
-
-
-def read_object(source: Source, name: str) -> dict[str, object]:
-    """A file of the model that holds one JSON object.
-
-    Raises:
-        FormatError: it holds something else.
-    """
-    try:
-        value = json.loads(source.read(name))
-    except (ValueError, RecursionError) as error:
-        raise FormatError(
-            f"{source.ref}: {name} is not valid JSON: {error}", "download the file again"
-        ) from error
-    if not isinstance(value, dict):
-        raise FormatError(f"{source.ref}: {name} is no JSON object", "download the file again")
-    return value

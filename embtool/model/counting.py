@@ -9,6 +9,7 @@ from embtool.errors import EmbtoolError, FormatError
 from embtool.header import TensorInfo
 from embtool.model import Model
 from embtool.model.checkpoint import read_all
+from embtool.model.choosing import passed_over
 from embtool.params import PRECISIONS, Params, TableFacts, count, index_total, stored_total
 from embtool.table import Table
 from embtool.tensors import Tables
@@ -34,6 +35,7 @@ def model_params(model: Model, precisions: Sequence[str] = PRECISIONS) -> Params
     facts = [_facts(model, role, parts) for role, parts in infos.items()]
     equal, sampled = _compare(model, infos)
     tokens, beyond = _tokens(model, facts[0].rows)
+    total = _total(model, facts)
     return count(
         model.ref,
         model.source.kind,
@@ -44,10 +46,10 @@ def model_params(model: Model, precisions: Sequence[str] = PRECISIONS) -> Params
         ids_without_row=beyond,
         equal=equal,
         sampled=sampled,
-        total_params=_total(model, facts),
+        total_params=total,
         found=tables,
         precisions=precisions,
-        notes=model.checkpoint.notes,
+        notes=_notes(model),
     )
 
 
@@ -108,6 +110,8 @@ def _compare(model: Model, infos: dict[str, list[TensorInfo]]) -> tuple[bool | N
     if extra or first.shape != second.shape or first.dtype != second.dtype:
         return False, False
     tables = [model.tensor(info.name) for info in (first, second)]
+    if any(table.is_cut for table in tables):
+        return None, False
     if all(table.is_here for table in tables):
         return _same_bytes(*tables), False
     rows = first.shape[0]
@@ -131,6 +135,14 @@ def _tokens(model: Model, rows: int) -> tuple[int | None, int]:
         return (None if entry is None or entry.tokens is None else min(entry.tokens, rows)), 0
     beyond = sum(vocabulary.raw(token_id) is not None for token_id in range(rows, vocabulary.size))
     return vocabulary.count - beyond, beyond
+
+
+def _notes(model: Model) -> tuple[str, ...]:
+    """What is wrong with the checkpoint's files, and which others stand beside them."""
+    checkpoint = model.checkpoint
+    used = {checkpoint.file, *checkpoint.files.values()}
+    beside = passed_over(model.source, used)
+    return checkpoint.notes if beside is None else (*checkpoint.notes, beside)
 
 
 def _total(model: Model, facts: Sequence[TableFacts]) -> int | None:

@@ -1,11 +1,13 @@
 """Which tokenizer belongs to a model, and where its bytes are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 from embtool.errors import SourceError
-from embtool.model.checkpoint import choose_file, open_checkpoint
+from embtool.model.choosing import choose_file
+from embtool.model.claims import beside
+from embtool.model.gguf_parts import open_gguf
 from embtool.source import Source, open_source
 from embtool.vocab import (
     Vocabulary,
@@ -17,14 +19,17 @@ from embtool.vocab import (
 TOKENIZER = "tokenizer.json"
 
 
-def open_own(source: Source, file: str | None) -> Vocabulary:
+def open_own(
+    source: Source, file: str | None, metadata: Callable[[], Mapping[str, Any]]
+) -> Vocabulary:
     """The vocabulary in a GGUF file, else that of `tokenizer.json` beside the checkpoint.
 
-    Without either, a vocabulary that knows ids alone.
+    `metadata` gives that of the GGUF file. Without either, a vocabulary that knows ids alone.
     """
     if file is not None and file.endswith(".gguf"):
-        return _from_gguf(source, file)
-    return _from_json(source, TOKENIZER) if source.has(TOKENIZER) else no_vocabulary()
+        return open_gguf_vocabulary(source.key(file), file, cache(metadata))
+    name = tokenizer_name(source, file)
+    return _from_json(source, name) if source.has(name) else no_vocabulary()
 
 
 def open_other(ref: str, *, offline: bool) -> Vocabulary:
@@ -37,9 +42,9 @@ def open_other(ref: str, *, offline: bool) -> Vocabulary:
     file = source.checkpoint
     if file is not None and file.endswith(".json"):
         return _from_json(source, file)
-    if file is None and not source.has(TOKENIZER):
+    if file is not None or not source.has(TOKENIZER):
         file = choose_file(source)
-    vocabulary = open_own(source, file)
+    vocabulary = open_own(source, file, lambda: open_gguf(source, file or "").metadata or {})
     if vocabulary.kind == "none":
         raise SourceError(
             f"{ref}: there is no {TOKENIZER} in it", "name a tokenizer.json, or a model with one"
@@ -47,13 +52,10 @@ def open_other(ref: str, *, offline: bool) -> Vocabulary:
     return vocabulary
 
 
+def tokenizer_name(source: Source, file: str | None) -> str:
+    """The `tokenizer.json` in the checkpoint's own folder where there is one, else the model's."""
+    return beside(source, file, TOKENIZER)
+
+
 def _from_json(source: Source, name: str) -> Vocabulary:
     return open_vocabulary(source.key(name), name, lambda: source.read(name))
-
-
-def _from_gguf(source: Source, name: str) -> Vocabulary:
-    @cache
-    def metadata() -> Mapping[str, Any]:
-        return open_checkpoint(source, name, None).metadata or {}
-
-    return open_gguf_vocabulary(source.key(name), name, metadata)

@@ -38,8 +38,6 @@ class LocalSource:
 
     def names(self) -> list[str]:
         """Files of the folder and of its subfolders, hidden ones left out."""
-        if self.checkpoint is not None:
-            return [self.checkpoint]
         found = (path.relative_to(self._folder) for path in self._folder.rglob("*"))
         visible = (path for path in found if not any(p.startswith(".") for p in path.parts))
         return sorted(p.as_posix() for p in visible if (self._folder / p).is_file())
@@ -107,7 +105,9 @@ class LocalSource:
     ) -> NDArray[np.uint8]:
         """Stored rows, (len(ids), row_nbytes)."""
         stored = np.memmap(self._inside(name), np.uint8, "r", tensor.start)
-        return stored[: tensor.stop - tensor.start].reshape(-1, row_nbytes)[list(ids)]
+        # A file that was cut short ends within a row.
+        whole = min(len(stored), tensor.stop - tensor.start) // row_nbytes * row_nbytes
+        return np.asarray(stored[:whole].reshape(-1, row_nbytes)[list(ids)])
 
     def _no_hub(self) -> SourceError:
         return SourceError(
@@ -142,6 +142,7 @@ def open_local(ref: str) -> LocalSource | None:
     if not colon or not Path(folder).expanduser().is_dir():
         return None
     source = LocalSource(ref, "file", Path(folder).expanduser(), file)
-    if not source.has(file):
+    # `FOLDER:Q4_K_M` names a quantization, which is no file.
+    if not source.has(file) and ("." in file or "/" in file):
         raise SourceError(f"{folder}: there is no file {file} in it", f"see `ls {folder}`")
     return source

@@ -1,0 +1,32 @@
+"""What is known of a checkpoint once its headers are read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from embtool.header import TensorInfo
+
+
+@dataclass(slots=True)
+class Checkpoint:
+    """Tensors by name; `tensors[name]` is None where only an index has named it so far.
+
+    `file` stands for the whole: the file, the index of its shards, or its first part. `files`
+    says which file holds which tensor. `metadata` is that of a GGUF file. `complete` tells
+    whether every tensor is listed; `total_params` and `total_nbytes` are the index's own figures,
+    if it gives them. `notes` are sentences about files that are damaged or not there.
+    """
+
+    file: str
+    tensors: dict[str, TensorInfo | None] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
+    complete: bool = True
+    total_params: int | None = None
+    total_nbytes: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def note(self, sentence: str) -> None:
+        """Add a sentence, once."""
+        if sentence not in self.notes:
+            self.notes += (sentence,)
