@@ -67,7 +67,7 @@ class Table:
             raise self._cut(f"row {max(ids)}")
         if self.is_here and not self.is_cut:
             return self.stored[list(ids)]
-        return self._source.rows(self.file, self._info, ids, self._row_nbytes)
+        return self._source.rows(self.file, self._info, ids, self._row_nbytes, self._progress)
 
     @property
     def is_cut(self) -> bool:

@@ -418,4 +418,8 @@ def test_a_whole_file_is_brought_without_a_bar_and_with_its_progress(hub, capfd)
     nbytes = path.stat().st_size
     assert seen[-1] == (nbytes, nbytes)
     assert len(seen) > 1
-    assert capfd.readouterr() == ("", "")
+    assert capfd.readouterr() == (
+        "",
+        f"note: fetching model.safetensors of org/model, all of its {nbytes:,} bytes\n"
+        "note: comparing model.safetensors with the sha256 that the Hub publishes for it\n",
+    )

@@ -82,7 +82,7 @@ def test_no_valid_id(hub, repo):
 
 def test_offline_and_not_cached(hub):
     assert failure(offline=True) == (
-        "org/model: config.json is not in the cache, and this run is offline",
+        "org/model: the model is not in the cache, and this run is offline",
         "run the same command once without --offline and HF_HUB_OFFLINE",
     )
     assert hub.log == []

@@ -52,15 +52,15 @@ def held(session: Session, ctx: typer.Context) -> None:
 
 @shares("quiet")
 def remove(
-    session: Session, model: Annotated[str, typer.Argument(help="A model of the Hub.")]
+    session: Session, model: Annotated[str, typer.Argument(help="A model, as elsewhere.")]
 ) -> None:
-    """Remove what is kept of a model; the Hub library's own cache is left alone.
+    """Remove what is kept of a model; the Hub library's own cache (see hf cache) is left alone.
 
     Example: embtool cache rm Qwen/Qwen3-0.6B
     """
-    from embtool.source.held import remove
+    from embtool.queries.kept import forget
 
-    session.note(f"{model}: {remove(model):,} bytes removed")
+    session.note(f"{model}: {forget(model):,} bytes removed")
 
 
 @shares()

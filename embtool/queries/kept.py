@@ -1,16 +1,20 @@
-"""`cache`: what is kept of models of the Hub."""
+"""`cache`: what is kept, and removing it."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from embtool.source.held import held
+from embtool.errors import SourceError
+from embtool.source.held import held, remove
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One thing that is kept; `last_used` is in UTC."""
+    """One thing that is kept; `last_used` is in UTC.
 
-    model: str
+    `model` is None for what was computed from files of this machine.
+    """
+
+    model: str | None
     commit: str | None
     kind: str
     tensor: str | None
@@ -42,3 +46,15 @@ def kept() -> Kept:
             for one in held()
         )
     )
+
+
+def forget(model: str) -> int:
+    """Remove what is kept of a model; the bytes that are free now.
+
+    Raises:
+        SourceError: nothing is kept of it, or it cannot be removed.
+    """
+    nbytes = remove(model)
+    if not nbytes:
+        raise SourceError(f"{model}: nothing is kept of it", "see what is: embtool cache")
+    return nbytes

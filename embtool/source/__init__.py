@@ -25,6 +25,10 @@ _HUB_ID = re.compile(
 Progress = Callable[[int, int], None]
 
 
+def silent(done: int, total: int) -> None:
+    """The progress of who does not ask for it."""
+
+
 class Source(Protocol):
     """Files of one model. Names are relative to its folder and use "/"."""
 
@@ -80,9 +84,14 @@ class Source(Protocol):
         """The sha256 of a tensor, after its bytes were compared with those of the whole file."""
 
     def rows(
-        self, name: str, tensor: TensorInfo, ids: Sequence[int], row_nbytes: int
+        self,
+        name: str,
+        tensor: TensorInfo,
+        ids: Sequence[int],
+        row_nbytes: int,
+        progress: Progress = silent,
     ) -> NDArray[np.uint8]:
-        """Stored rows of a tensor, (len(ids), row_nbytes)."""
+        """Stored rows of a tensor, (len(ids), row_nbytes); `progress` as in `fetch`."""
 
 
 def open_source(ref: str, *, offline: bool = False) -> Source:
@@ -111,6 +120,12 @@ def open_source(ref: str, *, offline: bool = False) -> Source:
     from embtool.source.hub import open_hub
 
     return open_hub(ref, match["repo"], match["revision"], match["file"], offline=offline)
+
+
+def repo_of(ref: str) -> str | None:
+    """owner/name of a model of the Hub as MODEL names it, or None."""
+    match = None if looks_like_path(ref) else _HUB_ID.fullmatch(ref)
+    return match["repo"] if match else None
 
 
 def looks_like_path(ref: str) -> bool:

@@ -60,10 +60,13 @@ def no_hub(about: About) -> SourceError:
     )
 
 
-def not_cached(about: About) -> SourceError:
-    """Offline, and never answered before."""
+def not_cached(about: About, why: SourceError | None = None) -> SourceError:
+    """Never answered before, and offline; `why`: the error that keeps this run from asking."""
+    missing = f"{about.repo}: {about.file} is not in the cache, and"
+    if why is not None:
+        return SourceError(f"{missing} {why.message.removeprefix(f'{about.repo}: ')}", why.advice)
     return SourceError(
-        f"{about.repo}: {about.file} is not in the cache, and this run is offline",
+        f"{missing} this run is offline",
         "run the same command once without --offline and HF_HUB_OFFLINE",
     )
 

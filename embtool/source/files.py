@@ -12,22 +12,16 @@ from urllib.parse import quote
 from embtool.errors import SourceError
 from embtool.source import Progress, cache
 from embtool.source.cache import Fact, Shelf
-from embtool.source.failures import (
-    About,
-    MissingFileError,
-    UnreachableError,
-    endpoint,
-    in_words,
-    no_hub,
-    not_cached,
-)
+from embtool.source.described import ask_description, ask_files
+from embtool.source.failures import About, MissingFileError, endpoint, in_words, not_cached
 from embtool.source.notes import note
 from embtool.source.ranges import RangeIgnoredError, RemoteFile
 from embtool.source.shards import download
 from embtool.source.wire import Wire
 
 _FIRST = "config.json"
-_PAGES = 1000
+#: Bytes of a file from which on a person is told that it is being fetched.
+_LONG = 1 << 20
 
 
 class HubFiles:
@@ -42,6 +36,7 @@ class HubFiles:
         self._remotes: dict[str, RemoteFile] = {}
         self._reached = False
         self._refused: SourceError | None = None
+        self._why: SourceError | None = None
         self._has_first = False
         self._undescribed = False
 
@@ -49,7 +44,8 @@ class HubFiles:
     def commit(self) -> str:
         """The commit. One request for a branch or a tag; none for a commit, or offline.
 
-        Where the Hub cannot be reached the commit that was last seen serves, with a note.
+        Where the Hub does not tell it (out of reach, gated since, gone), the commit that was last
+        seen serves, with a note.
         """
         wanted = self._revision
         if cache.is_commit(wanted):
@@ -60,17 +56,14 @@ class HubFiles:
         if not self.offline:
             try:
                 return self._ask_commit(wanted)
-            except UnreachableError as error:
+            except SourceError as error:
                 if remembered is None:
                     self._refused = error
                     raise
                 note(f"{error.message}; answering from the cache, commit {remembered[:8]}")
-                self.offline = True
-            except SourceError as error:
-                self._refused = error
-                raise
+                self.offline, self._why = True, error
         if remembered is None:
-            raise not_cached(self._about(_FIRST))
+            raise self.not_cached("the model")
         return remembered
 
     def names(self) -> list[str]:
@@ -82,7 +75,7 @@ class HubFiles:
             folder = cache.hub_folder(self.repo) / "snapshots" / self.commit
             here = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
             return sorted(here | {name for name, fact in self._facts.items() if fact})
-        found = self._ask_names()
+        found = ask_files(self._wire, self._about("the list of its files"), self.commit)
         self._keep(found)
         self._shelf.keep_told(self.commit, {"names": sorted(found)})
         return sorted(found)
@@ -91,10 +84,12 @@ class HubFiles:
         """Whether the commit has the file; two requests at most, and one for all further names."""
         if self.path(name) is not None or (name == _FIRST and self._has_first):
             return True
-        if name not in self._facts and not self.offline:
+        if name not in self._facts:
             listed = self._described().get("names")
             if isinstance(listed, list):
                 return name in listed
+            if self.offline:
+                return False
             try:
                 self.remote(name)
             except MissingFileError:
@@ -109,10 +104,13 @@ class HubFiles:
         """
         path = self.path(name)
         if path is not None and self._facts.get(name) is None:
-            # Without links a file's place is its identity: a commit's file never changes.
-            self._facts[name] = cache.hub_fact(path) or Fact(
-                f"{self.commit}/{name}", path.stat().st_size
-            )
+            known = cache.hub_fact(path)
+            if known is not None:
+                self._keep({name: known})
+            else:
+                # Without links a file's place is its identity: a commit's file never changes.
+                place = f"{self.commit}/{name}"
+                self._facts[name] = Fact(place, path.stat().st_size)
         if name not in self._facts:
             self.remote(name)
         fact = self._facts[name]
@@ -168,7 +166,7 @@ class HubFiles:
         if name not in self._remotes:
             about, url = self._about(name), self._url(name, self.commit)
             if self.offline:
-                raise not_cached(about)
+                raise self.not_cached(name)
             try:
                 located = self._wire.locate(url, about, patient=self._reached)
             except MissingFileError:
@@ -187,14 +185,16 @@ class HubFiles:
         return self._remotes[name]
 
     def download(self, name: str, progress: Progress | None = None) -> Path:
-        """A whole file, into huggingface_hub's cache."""
-        about = self._about(name)
+        """A whole file, into huggingface_hub's cache; a long one is told."""
         if self.offline:
-            raise not_cached(about)
+            raise self.not_cached(name)
         if not self._reached:
             # hf_hub_download tries a dead connection for 23 s; a HEAD knows at once.
             self.remote(name)
-        with in_words(about):
+        fact = self._facts.get(name)
+        if fact is not None and fact.size >= _LONG:
+            note(f"fetching {name} of {self.repo}, all of its {fact.size:,} bytes")
+        with in_words(self._about(name)):
             return download(self.repo, name, self.commit, progress)
 
     def total_params(self) -> int | None:
@@ -210,20 +210,16 @@ class HubFiles:
         told = self._shelf.told(self.commit)
         if "total_params" in told or self.offline or self._undescribed:
             return told
-        url = f"{endpoint()}/api/models/{self.repo}/revision/{self.commit}"
-        try:
-            value, _ = self._wire.api(
-                f"{url}?expand=safetensors&expand=siblings", self._about("its description")
-            )
-            total = (value.get("safetensors") or {}).get("total")
-            names = sorted(str(each["rfilename"]) for each in value.get("siblings") or ())
-        except (SourceError, AttributeError, KeyError, TypeError):
-            self._undescribed = True
-            return told
-        count = total if isinstance(total, int) and total > 0 else None
-        told = {"total_params": count} | ({"names": names} if names else {})
-        self._shelf.keep_told(self.commit, told)
+        about = self._about("its description")
+        told = ask_description(self._wire, about, self.commit, patient=self._reached)
+        self._undescribed = not told
+        if told:
+            self._shelf.keep_told(self.commit, told)
         return told
+
+    def not_cached(self, what: str) -> SourceError:
+        """The error for what is not here where no request is made, with the reason for that."""
+        return not_cached(self._about(what), self._why)
 
     @cached_property
     def _facts(self) -> dict[str, Fact | None]:
@@ -256,20 +252,6 @@ class HubFiles:
             self._shelf.keep_facts(commit, {_FIRST: None})
         return commit
 
-    def _ask_names(self) -> dict[str, Fact | None]:
-        found: dict[str, Fact | None] = {}
-        url: str | None = f"{endpoint()}/api/models/{self.repo}/tree/{self.commit}?recursive=true"
-        about = self._about("the list of its files")
-        for _ in range(_PAGES):
-            if url is None:
-                break
-            page, url = self._wire.api(url, about)
-            try:
-                found.update(_listed(entry) for entry in page if entry["type"] == "file")
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise no_hub(about) from error
-        return found
-
     def _about(self, name: str) -> About:
         return About(self.repo, self._revision, name)
 
@@ -283,10 +265,3 @@ class HubFiles:
                 f"{self.repo}: the file name {name!r} leaves the model's folder",
                 "do not trust this model; its index was made by hand",
             )
-
-
-def _listed(entry: dict[str, Any]) -> tuple[str, Fact]:
-    """A file of the Hub's list: a large one has its sha256 under `lfs`."""
-    large = entry.get("lfs") or {}
-    etag, nbytes = large.get("oid") or entry["oid"], large.get("size", entry["size"])
-    return str(entry["path"]), Fact(str(etag), int(nbytes))

@@ -2,13 +2,16 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from embtool.errors import SourceError
+from embtool.source import repo_of
 from embtool.source.cache import Shelf, key_of
 from embtool.source.derived import assets
+from embtool.source.local import open_local
+from embtool.source.offline import OFFLINE_MODEL, offline_keys
 from embtool.source.slices import slice_metadata
 
 _OTHERS = ("derived", "offline")
@@ -19,12 +22,14 @@ class Held:
     """One thing that is kept.
 
     `kind` is `table` (all of `tensor`), `rows` (those that were read), `part` (a table that was
-    not fetched to its end), `headers` (with indexes and lists of files) or `derived` (what was
-    computed from the model); the last two have no `tensor`. `last_used` is in seconds since the
-    epoch. A `part` counts the bytes that it takes, which are those of the whole table.
+    not fetched to its end), `headers` (with indexes and lists of files), `file` (the joined offline
+    model) or `derived` (what was computed from the model); the last three have no `tensor`.
+    `model` is None for what was computed from other files of this machine. `last_used` is in
+    seconds since the epoch. A `part` counts the bytes that it takes, which are those of the whole
+    table.
     """
 
-    model: str
+    model: str | None
     commit: str | None
     tensor: str | None
     kind: str
@@ -34,27 +39,30 @@ class Held:
 
 
 def held() -> list[Held]:
-    """Everything that is kept of models of the Hub, the last used first."""
-    root = assets()
-    folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
-    found = [one for folder in folders if folder.name not in _OTHERS for one in _of_model(folder)]
-    return sorted(found, key=lambda one: (-one.last_used, one.model, one.kind))
+    """Everything that is kept, the last used first."""
+    owners: dict[str, str] = {}
+    found = list(_offline(owners))
+    for folder in _folders(assets()):
+        if folder.name not in _OTHERS:
+            found += _of_model(folder)
+            owners = dict.fromkeys(_keys(folder), _model(folder)) | owners
+    for path in _folders(assets() / "derived"):
+        nbytes, last = _all_used(path)
+        found.append(Held(owners.get(path.name), None, None, "derived", nbytes, last, path))
+    return sorted(found, key=lambda one: (-one.last_used, one.model or "", one.kind))
 
 
-def remove(model: str) -> int:
+def remove(ref: str) -> int:
     """Remove what is kept of a model, and return how many bytes that was; 0 if nothing was.
 
-    huggingface_hub's own cache is left alone (`hf cache` empties that).
+    `ref` names it as elsewhere; all its revisions go. Of a path only what was computed from its
+    files is kept. huggingface_hub's own cache is left alone (`hf cache` empties that).
 
     Raises:
         SourceError: another process fetches something of it right now, or it cannot be removed.
     """
-    folder = Shelf(model).folder
-    if "/" in folder.name or folder.name in (*_OTHERS, "", ".", "..") or not folder.is_dir():
-        return 0
-    _refuse_if_busy(model, folder)
-    gone = [folder, *_derived(folder)]
-    nbytes = sum(_nbytes(path) for path in gone)
+    gone = [path for path in _kept_of(ref) if path.is_dir()]
+    nbytes = sum(_all_used(path)[0] for path in gone)
     try:
         for path in gone:
             shutil.rmtree(path)
@@ -66,23 +74,42 @@ def remove(model: str) -> int:
     return nbytes
 
 
+def _kept_of(ref: str) -> list[Path]:
+    """The folders of what is kept of a model."""
+    local = open_local(ref)
+    repo = None if local is not None else repo_of(ref)
+    if ref == OFFLINE_MODEL:
+        return [assets() / "offline", *_derived(offline_keys())]
+    if local is not None:
+        return _derived([local.key(name) for name in local.names()])
+    if repo is None or Shelf(repo).folder.name in _OTHERS:
+        return []
+    folder = Shelf(repo).folder
+    _refuse_if_busy(repo, folder)
+    return [folder, *_derived(_keys(folder))]
+
+
+def _offline(owners: dict[str, str]) -> Iterator[Held]:
+    """The joined offline model, if it is there; its key is added to `owners`."""
+    folder = assets() / "offline"
+    if folder.is_dir():
+        owners |= dict.fromkeys(offline_keys(), OFFLINE_MODEL)
+        yield Held(OFFLINE_MODEL, None, None, "file", *_all_used(folder), folder)
+
+
 def _of_model(folder: Path) -> Iterator[Held]:
-    model = folder.name.replace("--", "/")
+    model = _model(folder)
     commits = _commits(folder)
-    for blob in sorted((folder / "blobs").glob("*")):
+    for blob in _folders(folder / "blobs"):
         for path in sorted(blob.iterdir()):
             kind = _KINDS.get("".join(path.suffixes[-1:]))
             if kind is not None:
                 tensor, commit = _tensor(path, kind)
                 commit = commit or commits.get(blob.name)
                 yield Held(model, commit, tensor, kind, *_used(path), path)
-    small = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in _KINDS]
-    if small:
-        nbytes, last = zip(*(_used(path) for path in small), strict=True)
-        commit = next(reversed(commits.values()), None)
-        yield Held(model, commit, None, "headers", sum(nbytes), max(last), folder)
-    for path in _derived(folder):
-        yield Held(model, None, None, "derived", _nbytes(path), path.stat().st_mtime, path)
+    nbytes, last = _all_used(folder, but=_KINDS)
+    commit = next(reversed(commits.values()), None)
+    yield Held(model, commit, None, "headers", nbytes, last, folder)
 
 
 _KINDS = {".safetensors": "table", ".rows": "rows", ".part": "part"}
@@ -105,8 +132,8 @@ def _commits(folder: Path) -> dict[str, str]:
     """The last seen commit that has a blob, by the blob's name; the newest comes last."""
     found: dict[str, str] = {}
     files = [path for path in (folder / "commits").glob("*.json") if len(path.stem) == 40]
-    shelf = Shelf(folder.name.replace("--", "/"))
-    for path in sorted(files, key=lambda path: path.stat().st_mtime):
+    shelf = Shelf(_model(folder))
+    for path in sorted(files, key=lambda path: _used(path)[1]):
         for name, fact in shelf.facts(path.stem).items():
             if fact is not None:
                 blob = shelf.blob(fact.etag, path.stem, name).name
@@ -115,19 +142,37 @@ def _commits(folder: Path) -> dict[str, str]:
     return found
 
 
-def _derived(folder: Path) -> list[Path]:
-    """Folders of what was computed from a model's files, by the key of each."""
-    keys = [key_of(blob) for blob in (folder / "blobs").glob("*")]
-    return [path for key in keys for path in (assets() / "derived").glob(key + "*")]
+def _keys(folder: Path) -> set[str]:
+    """The identities of a model's files, under which things that were computed are kept."""
+    return {key_of(folder / "blobs" / blob) for blob in _commits(folder)}
+
+
+def _derived(keys: Iterable[str]) -> list[Path]:
+    return [assets() / "derived" / key for key in keys]
+
+
+def _model(folder: Path) -> str:
+    return folder.name.replace("--", "/")
+
+
+def _folders(parent: Path) -> list[Path]:
+    return sorted(path for path in parent.glob("*") if path.is_dir())
 
 
 def _used(path: Path) -> tuple[int, float]:
-    status = path.stat()
+    """Bytes, and when they were last used; another process may have taken the file away."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0.0
     return status.st_size, status.st_mtime
 
 
-def _nbytes(path: Path) -> int:
-    return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+def _all_used(folder: Path, but: Iterable[str] = ()) -> tuple[int, float]:
+    """The same of all files in a folder, without those of some endings."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in but]
+    used = [_used(path) for path in files] or [(0, _used(folder)[1])]
+    return sum(nbytes for nbytes, _ in used), max(last for _, last in used)
 
 
 def _refuse_if_busy(model: str, folder: Path) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from embtool.errors import SourceError
 from embtool.header import TensorInfo
-from embtool.source import Progress
+from embtool.source import Progress, silent
 
 
 class LocalSource:
@@ -101,7 +101,12 @@ class LocalSource:
         raise self._no_hub()
 
     def rows(
-        self, name: str, tensor: TensorInfo, ids: Sequence[int], row_nbytes: int
+        self,
+        name: str,
+        tensor: TensorInfo,
+        ids: Sequence[int],
+        row_nbytes: int,
+        progress: Progress = silent,
     ) -> NDArray[np.uint8]:
         """Stored rows, (len(ids), row_nbytes)."""
         stored = np.memmap(self._inside(name), np.uint8, "r", tensor.start)

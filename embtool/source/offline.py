@@ -42,6 +42,12 @@ def open_offline(ref: str) -> LocalSource:
     return LocalSource(ref, "offline", folder, _FILE)
 
 
+def offline_keys() -> list[str]:
+    """The identity of the joined file, if it is there."""
+    source = LocalSource(OFFLINE_MODEL, "offline", assets() / "offline", _FILE)
+    return [source.key(_FILE)] if source.has(_FILE) else []
+
+
 def _is_whole(path: Path) -> bool:
     try:
         status = path.stat()

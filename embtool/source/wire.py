@@ -93,7 +93,7 @@ class Wire:
         location = urljoin(str(answer.url), headers["Location"]) if moved else str(answer.url)
         return Located(commit, etag.strip('"'), int(nbytes), location)
 
-    def api(self, url: str, about: About) -> tuple[Any, str | None]:
+    def api(self, url: str, about: About, *, patient: bool = True) -> tuple[Any, str | None]:
         """The JSON value of an API's answer, and the URL of its next page if it has one."""
 
         def take(answer: "httpx.Response") -> tuple[Any, str | None]:
@@ -103,7 +103,8 @@ class Wire:
             return answer.json(), urljoin(url, following) if following else None
 
         try:
-            return self.exchange("GET", url, take, about, headers=self.headers(url))
+            headers = self.headers(url)
+            return self.exchange("GET", url, take, about, headers=headers, patient=patient)
         except ValueError as error:
             raise no_hub(about) from error
 
