@@ -75,7 +75,9 @@ class Candidates:
     def offer(self, ids: I64, scores: F32) -> None:
         """Take from scores (queries, n) what may be among the best; NaN never is. ids: (n,)."""
         # Most blocks have nothing for most queries, and their largest score tells which.
-        hopeful = np.flatnonzero(np.fmax.reduce(scores, axis=1) >= self._threshold)
+        (hopeful,) = (np.fmax.reduce(scores, axis=1) >= self._threshold).nonzero()
+        if not len(hopeful):
+            return
         if len(hopeful) < self._count:
             scores = scores[hopeful]
         hits = np.flatnonzero(scores >= self._threshold[hopeful, None])

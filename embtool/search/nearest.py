@@ -75,15 +75,22 @@ class MetricScorer:
         self.metric = metric
         self.products = len(queries)
         self.groups = query_groups(len(queries))
-        wide = queries.astype(np.float64)
-        self._lengths = np.sqrt(dots(wide, wide))
         self._queries = queries
-        if metric == "cosine":
-            wide /= self._lengths[:, None]
-        self._vectors: F32 = wide.astype(np.float32)
+        self._vectors: F32 = queries.astype(np.float32)
+        self._lengths: F64 = np.empty(len(queries))
         self._offsets: F32 | None = None
-        if space is not None and space.mean is not None:
-            self._offsets = (wide @ space.mean).astype(np.float32)[:, None]
+        mean = None if space is None else space.mean
+        if mean is not None:
+            self._offsets = np.empty((len(queries), 1), np.float32)
+        for group in self.groups:  # so that the queries are never all held in float64
+            some = slice(group.start, group.stop)
+            wide = queries[some].astype(np.float64)
+            self._lengths[some] = np.sqrt(dots(wide, wide))
+            if metric == "cosine":
+                wide /= self._lengths[some, None]
+                self._vectors[some] = wide
+            if self._offsets is not None and mean is not None:
+                self._offsets[some, 0] = wide @ mean
 
     def prepare(self, rows: Rows) -> Rows:
         """The rows themselves."""

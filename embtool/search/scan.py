@@ -52,8 +52,8 @@ def multiply(vectors: F32, values: F32) -> F32:
     if len(vectors) > _FEW:
         return vectors @ values.T
     products = np.empty((len(vectors), len(values)), np.float32)
-    for vector, out in zip(vectors, products, strict=True):
-        np.dot(values, vector, out=out)
+    for i in range(len(vectors)):
+        np.dot(values, vectors[i], out=products[i])
     return products
 
 

@@ -1,0 +1,43 @@
+"""Parts are worked on at once; whatever ends one of them ends all."""
+
+import _thread
+import threading
+from itertools import count
+
+import pytest
+
+from embtool.search.threads import each_part
+
+
+def test_every_part_has_a_thread_of_its_own():
+    together = threading.Barrier(3, timeout=20)
+
+    def work(part):
+        together.wait()
+        return sum(part)
+
+    assert each_part([[1, 2], [3], [4, 5]], work) == [3, 3, 9]
+    assert each_part([[1, 2]], sum) == [3]
+    assert each_part([], sum) == []
+
+
+@pytest.mark.parametrize("endless", [0, 1])
+def test_an_error_in_one_part_ends_the_others(endless):
+    def failing():
+        yield 1
+        raise OSError("the file is gone")
+
+    parts = [failing(), failing()]
+    parts[endless] = count()
+    with pytest.raises(OSError, match="the file is gone"):
+        each_part(parts, sum)
+
+
+def test_an_interrupt_ends_all_parts():
+    def interrupting():
+        yield 0
+        _thread.interrupt_main()
+        yield from count()
+
+    with pytest.raises(KeyboardInterrupt):
+        each_part([interrupting(), count()], sum)
