@@ -8,8 +8,9 @@ from functools import cached_property
 
 from embtool.config import Config
 from embtool.errors import SourceError, UnsupportedError
+from embtool.header import TensorInfo
 from embtool.joined import Joined
-from embtool.model.checkpoint import open_checkpoint
+from embtool.model.checkpoint import find_tensor, open_checkpoint
 from embtool.model.choosing import choose_file
 from embtool.model.claims import claims_of_files, claims_of_gguf
 from embtool.model.records import Checkpoint
@@ -107,9 +108,7 @@ class Model:
 
     def tensor(self, name: str) -> Table:
         """Any matrix of the checkpoint, by its tensor's name."""
-        info = self.checkpoint.tensors.get(name)
-        if info is None:
-            raise self.no_table(name)
+        info = self.info(name)
         packed = scheme(name, self.checkpoint.tensors)
         if packed is not None:
             raise UnsupportedError(
@@ -117,6 +116,13 @@ class Model:
                 "use a copy of the model whose embeddings are not quantized",
             )
         return Table(self.source, self.checkpoint.files[name], info, self._progress)
+
+    def info(self, name: str) -> TensorInfo:
+        """Where a tensor lies; raises SourceError where the checkpoint has none of this name."""
+        info = find_tensor(self.source, self.checkpoint, name)
+        if info is None:
+            raise self.no_table(name)
+        return info
 
     def is_packed(self, name: str) -> bool:
         """Whether a tensor holds packed integers, so that its shape is not the table's."""

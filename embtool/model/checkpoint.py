@@ -43,17 +43,42 @@ def _open_shards(source: Source, file: str, config: Config | None) -> Checkpoint
         checkpoint = _from_fragments(source, file, config)
         if checkpoint is not None:
             return checkpoint
+    checkpoint = Checkpoint(file)
+    _read_index(source, checkpoint)
+    named = find_tables(dict.fromkeys(checkpoint.files), config)
+    for name in (named.input, named.output, named.extra):
+        if name is not None:
+            find_tensor(source, checkpoint, name)
+    return checkpoint
+
+
+def find_tensor(source: Source, checkpoint: Checkpoint, name: str) -> TensorInfo | None:
+    """Where a tensor lies, from the header of its shard; None where no file has it.
+
+    Of a long index that was read in pieces the rest is read where those do not name it.
+
+    Raises:
+        FormatError: the shard lacks it, or is malformed.
+        SourceError: the shard cannot be read.
+    """
+    known = name in checkpoint.files or checkpoint.complete
+    if not known and checkpoint.file.endswith(".json"):
+        _read_index(source, checkpoint)
+    if name in checkpoint.files and checkpoint.tensors.get(name) is None:
+        _add_shard(source, checkpoint, checkpoint.files[name])
+    return checkpoint.tensors.get(name)
+
+
+def _read_index(source: Source, checkpoint: Checkpoint) -> None:
+    """Add what the index says to what is known."""
+    file = checkpoint.file
     index = parse_index(source.read(file), file)
-    files = {name: _beside(file, shard) for name, shard in index.weight_map.items()}
-    tensors: dict[str, TensorInfo | None] = dict.fromkeys(files)
-    checkpoint = Checkpoint(file, tensors, files)
+    named = {name: _beside(file, shard) for name, shard in index.weight_map.items()}
+    checkpoint.files = named | checkpoint.files
+    checkpoint.tensors = dict.fromkeys(named) | checkpoint.tensors
     checkpoint.total_params = index.total_parameters
     checkpoint.total_nbytes = index.total_size
-    named = find_tables(dict.fromkeys(files), config)
-    for name in (named.input, named.output, named.extra):
-        if name is not None and tensors[name] is None:
-            _add_shard(source, checkpoint, files[name])
-    return checkpoint
+    checkpoint.complete = True
 
 
 def _from_fragments(source: Source, file: str, config: Config | None) -> Checkpoint | None:
@@ -68,9 +93,10 @@ def _from_fragments(source: Source, file: str, config: Config | None) -> Checkpo
         has_input = any(name in found for name in wanted.input)
         has_output = any(name in found for name in wanted.output)
         if has_input and (has_output or (config is not None and config.tied)):
-            checkpoint = Checkpoint(file, complete=False)
-            for shard in dict.fromkeys(found.values()):
-                _add_shard(source, checkpoint, _beside(file, shard))
+            files = {name: _beside(file, shard) for name, shard in found.items()}
+            checkpoint = Checkpoint(file, files=dict(files), complete=False)
+            for name in files:
+                find_tensor(source, checkpoint, name)
             return checkpoint
     return None
 

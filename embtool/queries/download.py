@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 from embtool.header import TensorInfo
 from embtool.model import Model
+from embtool.model.claims import beside
 from embtool.model.vocabulary import TOKENIZER
 from embtool.source import Progress
 
-_BESIDE = ("config.json", TOKENIZER, "tokenizer_config.json")
+_CONFIG = "config.json"
+_BESIDE = (_CONFIG, TOKENIZER, "tokenizer_config.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,9 @@ def download(
     Raises:
         SourceError: something cannot be fetched, kept, or is not what was published.
     """
+    infos = _wanted(model, tables)
     stored = [*_small_files(model)]
-    for role, info in _wanted(model, tables):
+    for role, info in infos:
         file = model.checkpoint.files[info.name]
         digest = model.source.verify(file, info, progress) if verify else None
         if shard:
@@ -60,30 +63,26 @@ def download(
 
 
 def _small_files(model: Model) -> Iterator[Stored]:
-    for name in _BESIDE:
+    """The config and the tokenizer's files, of those that the model has."""
+    for kind in _BESIDE:
+        name = beside(model.source, model.checkpoint.file, kind)
         if model.source.has(name):
             nbytes = len(model.source.read(name))
-            path = model.source.path(name)
-            role = "config" if name == "config.json" else "tokenizer"
-            yield Stored(role, name, str(path), None, nbytes)
+            role = "config" if kind == _CONFIG else "tokenizer"
+            yield Stored(role, name, str(model.source.path(name)), None, nbytes)
 
 
-def _wanted(model: Model, tables: str) -> Iterator[tuple[str, TensorInfo]]:
+def _wanted(model: Model, tables: str) -> list[tuple[str, TensorInfo]]:
     """The tensors to bring; a head that is not stored is the input table."""
     found = model.tables
-    roles = ("input", "output") if tables == "both" else (tables,)
-    names: dict[str, str] = {}
-    for role in roles:
-        parts = (found.input, found.extra) if role == "input" else (found.output or found.input,)
-        if role not in ("input", "output"):
-            parts = (role,)
-        for name in parts:
-            if name is not None:
-                names.setdefault(name, role)
-    for name, role in names.items():
-        info = model.checkpoint.tensors.get(name)
-        if info is None:
-            raise model.no_table(role)
-        yield role, info
-    if not names:
+    names: dict[str | None, str] = {}
+    if tables in ("input", "both"):
+        names |= dict.fromkeys((found.input, found.extra), "input")
+    if tables in ("output", "both"):
+        names.setdefault(found.output or found.input, "output")
+    if tables not in ("input", "output", "both"):
+        names[tables] = tables
+    infos = [(role, model.info(name)) for name, role in names.items() if name is not None]
+    if not infos:
         raise model.no_table(tables)
+    return infos
