@@ -17,6 +17,12 @@ F64 = NDArray[np.float64]
 _GROUP = 1024
 # Columns of a product at a time: a panel of 512 x 7,168 float32 takes 14 MiB.
 _PANEL = 512
+# Wider matrices are not decomposed in full: how many vectors more than asked for are followed,
+# how often, and the error, relative to the largest eigenvalue, that ends it.
+_NARROW = 1024
+_SPARE = 16
+_TURNS = 500
+_CONVERGED = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +96,36 @@ def leading_components(parts: Sequence[Part], mean: F64, count: int) -> F64:
     """
     if not 0 <= count <= len(mean):
         raise ValueError(f"a table {len(mean)} wide has no {count} components")
-    _, vectors = np.linalg.eigh(covariance(parts, mean))
-    chosen = vectors.T[::-1][:count]
+    if not count:
+        return np.empty((0, len(mean)))
+    chosen = _eigenvectors(covariance(parts, mean), count)
     largest = np.abs(chosen).argmax(axis=1)
     signs = np.where(chosen[np.arange(count), largest] < 0, -1.0, 1.0)
     return np.ascontiguousarray(chosen * signs[:, None])
+
+
+def _eigenvectors(matrix: F64, count: int) -> F64:
+    """Eigenvectors (count, d) of the largest eigenvalues of a symmetric matrix, largest first.
+
+    A full decomposition of a matrix 4,096 wide takes half a minute, so wide ones are multiplied
+    with a growing likeness of the vectors instead (subspace iteration), until these are turned
+    into multiples of themselves to ten digits.
+    """
+    width = count + _SPARE
+    if len(matrix) <= max(_NARROW, 4 * width):
+        vectors: F64 = np.linalg.eigh(matrix)[1][:, ::-1]
+        return vectors[:, :count].T
+    basis = np.random.default_rng(0).standard_normal((len(matrix), width))
+    for _ in range(_TURNS):
+        basis = np.linalg.qr(basis)[0]
+        moved = matrix @ basis
+        values, turn = np.linalg.eigh(basis.T @ moved)
+        values, turn = values[::-1], turn[:, ::-1]
+        vectors, basis = basis @ turn, moved @ turn
+        apart = np.linalg.norm(basis - vectors * values, axis=0)[:count]
+        if apart.max() <= _CONVERGED * values[0]:
+            break
+    return vectors[:, :count].T
 
 
 def covariance(parts: Sequence[Part], mean: F64) -> F64:
@@ -132,7 +163,10 @@ def covariance(parts: Sequence[Part], mean: F64) -> F64:
         return count
 
     count = sum(each_part(parts, work))
-    below = np.tril_indices(len(mean), -1)
-    total[below] = total.T[below]
     total /= max(1, count)
+    for left in range(0, len(mean), _PANEL):
+        right = left + _PANEL
+        square = np.triu(total[left:right, left:right])
+        total[left:right, left:right] = square + np.triu(square, 1).T
+        total[right:, left:right] = total[left:right, right:].T
     return total

@@ -46,6 +46,17 @@ def test_leading_components_are_the_main_directions_largest_first():
         leading_components(parts_of(TABLE), mean, 41)
 
 
+def test_components_of_a_wide_table():
+    rng = np.random.default_rng(6)
+    axes = np.linalg.qr(rng.standard_normal((1100, 60)))[0].T
+    inner = rng.standard_normal((1500, 60)) * np.geomspace(30, 1, 60)
+    wide = (inner @ axes).astype(np.float32)
+    vectors = np.linalg.eigh(np.cov(inner, rowvar=False))[1].T[::-1][:4] @ axes
+    got = leading_components(parts_of(wide, 2), mean_row(parts_of(wide)), 4)
+    np.testing.assert_allclose(np.abs(np.sum(got * vectors, axis=1)), 1, atol=1e-10)
+    np.testing.assert_allclose(got @ got.T, np.eye(4), atol=1e-12)
+
+
 def test_a_space_takes_off_the_mean_and_the_components():
     mean, components = FINITE.mean(axis=0), np.linalg.qr(RNG.standard_normal((40, 3)))[0].T
     moved = Space(mean, components).apply(TABLE[:5])
