@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from embtool.catalogue import lookup
-from embtool.errors import EmbtoolError, FormatError
+from embtool.errors import EmbtoolError, FormatError, SourceError
 from embtool.header import TensorInfo
 from embtool.model import Model
 from embtool.model.checkpoint import read_all
@@ -25,7 +25,8 @@ def model_params(model: Model, precisions: Sequence[str] = PRECISIONS) -> Params
     Where no checkpoint can be read, the config's claims are counted, and a note says why.
 
     Raises:
-        EmbtoolError: there is neither a checkpoint nor a config that names its sizes.
+        EmbtoolError: there is neither a checkpoint nor a config that names its sizes, or the file
+            that MODEL names is not there.
     """
     try:
         tables = model.tables
@@ -55,7 +56,8 @@ def model_params(model: Model, precisions: Sequence[str] = PRECISIONS) -> Params
 
 def _from_config(model: Model, error: EmbtoolError, precisions: Sequence[str]) -> Params:
     config = model.config
-    if isinstance(error, FormatError) or config is None or config.vocab_size is None:
+    named = model.source.checkpoint is not None and isinstance(error, SourceError)
+    if named or isinstance(error, FormatError) or config is None or config.vocab_size is None:
         raise error
     tokens, beyond = _tokens(model, config.rows or config.vocab_size)
     return count(

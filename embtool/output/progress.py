@@ -1,5 +1,6 @@
 """How far something long has come, on standard error: a bar on a terminal, else plain lines."""
 
+import atexit
 import sys
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ class Meter:
     def _draw(self, done: int, total: int) -> None:
         if self._bar is None:
             self._bar = self._make()
+            # What breaks off half-way leaves no bar behind, and the cursor as it was.
+            atexit.register(self._bar.stop)
             self._bar.start()
             self._bar.add_task("", total=total)
         self._bar.update(self._bar.task_ids[0], completed=done, total=total)

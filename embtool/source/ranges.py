@@ -26,6 +26,8 @@ WORKERS = 8
 STEP = 8 << 20
 _GAP = 4 << 10
 _CHUNK = 1 << 16
+#: Bytes between two words on how far a range has come.
+_TELL = 1 << 18
 _AGAIN = "run the command again; if it stays so, the mirror or proxy in between is at fault"
 
 
@@ -52,8 +54,16 @@ class RemoteFile:
         self._generation = 0
         self._lock = threading.Lock()
 
-    def read(self, start: int, stop: int, halted: threading.Event | None = None) -> bytes:
+    def read(
+        self,
+        start: int,
+        stop: int,
+        halted: threading.Event | None = None,
+        arrived: Callable[[int], None] | None = None,
+    ) -> bytes:
         """Bytes [start, stop) of the file, exactly as many.
+
+        `arrived` is told how many have come, from time to time; another try begins at none.
 
         Raises:
             RangeIgnoredError: the server does not do ranges.
@@ -61,7 +71,8 @@ class RemoteFile:
         """
 
         def take(answer: "httpx.Response") -> bytes:
-            return self._take(answer, start, stop, halted)
+            self._check(answer, start, stop)
+            return self._body(answer, stop - start, halted, arrived)
 
         for _ in range(2):
             generation, location = self._generation, self._location
@@ -89,9 +100,29 @@ class RemoteFile:
             self._location = located.location
             self._generation += 1
 
-    def _take(
-        self, answer: "httpx.Response", start: int, stop: int, halted: threading.Event | None
+    def _body(
+        self,
+        answer: "httpx.Response",
+        nbytes: int,
+        halted: threading.Event | None,
+        arrived: Callable[[int], None] | None,
     ) -> bytes:
+        body, told = bytearray(), 0
+        for chunk in answer.iter_raw(_CHUNK):
+            if halted is not None and halted.is_set():
+                raise HaltedError
+            body += chunk
+            if len(body) > nbytes:
+                raise self._wrong(f"more than the {nbytes} bytes asked for")
+            if arrived is not None and (len(body) - told >= _TELL or len(body) == nbytes):
+                told = len(body)
+                arrived(told)
+        if len(body) < nbytes:
+            raise ShortBodyError(f"{len(body)} of {nbytes} bytes arrived")
+        return bytes(body)
+
+    def _check(self, answer: "httpx.Response", start: int, stop: int) -> None:
+        """Whether it is the range that was asked for, before any of its body is read."""
         if answer.status_code == 403:
             raise _ExpiredError
         if answer.status_code == 200:
@@ -102,19 +133,7 @@ class RemoteFile:
             )
         if answer.status_code != 206:
             raise self._wrong(str(answer.status_code))
-        self._check(answer, f"bytes {start}-{stop - 1}/{self.nbytes}")
-        body = bytearray()
-        for chunk in answer.iter_raw(_CHUNK):
-            if halted is not None and halted.is_set():
-                raise HaltedError
-            body += chunk
-            if len(body) > stop - start:
-                raise self._wrong(f"more than the {stop - start} bytes asked for")
-        if len(body) < stop - start:
-            raise ShortBodyError(f"{len(body)} of {stop - start} bytes arrived")
-        return bytes(body)
-
-    def _check(self, answer: "httpx.Response", expected: str) -> None:
+        expected = f"bytes {start}-{stop - 1}/{self.nbytes}"
         headers = answer.headers
         if headers.get("Content-Range") != expected:
             raise self._wrong(f"Content-Range {headers.get('Content-Range')!r}, not {expected!r}")

@@ -17,6 +17,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 
@@ -106,10 +107,11 @@ def _fill(part: "_Part", remote: RemoteFile, tensor: TensorInfo, progress: Progr
     ]
 
     def bring(span: Span, halted: threading.Event) -> None:
-        stored = remote.read(*span, halted)
+        stored = remote.read(*span, halted, partial(count.come, span))
         part.put(spans.index(span), span, stored, json.dumps(remote.cdn_etag))
 
     whole = part.whole(spans)
+    count = _Count(progress, total)
     missing = [span for index, span in enumerate(spans) if index not in whole]
     if whole and missing:
         bring(missing.pop(0), threading.Event())
@@ -117,11 +119,36 @@ def _fill(part: "_Part", remote: RemoteFile, tensor: TensorInfo, progress: Progr
             # What an earlier run fetched may be of another object: none of it is kept.
             part.forget()
             missing = spans
-    done = total - sum(stop - start for start, stop in missing)
-    progress(done, total)
-    for (start, stop), _ in side_by_side(bring, missing):
-        done += stop - start
-        progress(done, total)
+    count.begin(total - sum(stop - start for start, stop in missing))
+    for _ in side_by_side(bring, missing):
+        pass
+
+
+class _Count:
+    """Bytes that are there, counted while the ranges of many workers arrive."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+        self._come: dict[Span, int] | None = None
+        self._lock = threading.Lock()
+
+    def begin(self, done: int) -> None:
+        """Count from here on; `done` bytes were there before."""
+        self._done, self._come = done, {}
+        self._progress(done, self._total)
+
+    def come(self, span: Span, nbytes: int) -> None:
+        """So many bytes of a range have come; what another try brings again is not counted."""
+        with self._lock:
+            if self._come is None:
+                return
+            more = nbytes - self._come.get(span, 0)
+            if more > 0:
+                self._come[span] = nbytes
+                self._done += more
+                self._progress(self._done, self._total)
 
 
 class _Part:
