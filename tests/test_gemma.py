@@ -12,9 +12,10 @@ import pytest
 
 from embtool.model import Model
 from embtool.queries import texts
-from embtool.queries.analogy import analogies
+from embtool.queries.analogy import Sums
+from embtool.queries.candidates import Candidates
 from embtool.queries.ground import Choices
-from embtool.queries.nearest import neighbors
+from embtool.queries.nearest import Nearest
 from embtool.queries.similarity import similarity
 
 GOLDEN = json.loads(
@@ -46,7 +47,8 @@ def test_rows_and_neighbors(gemma, case):
     assert np.array_equal(row[: len(expected)], expected)
     assert np.linalg.norm(row.astype(np.float64)) == pytest.approx(case["norm"], abs=1e-6)
 
-    (found,) = neighbors(gemma, [[case["word"]]], Choices(), "cosine", 10, alone=True)
+    nearest = Nearest(gemma, Choices(), Candidates(), "cosine", 10)
+    (found,) = nearest.words([[case["word"]]], alone=True)
     assert found.query.ids == (case["id"],)
     assert [(n.id, n.raw) for n in found.neighbors] == [(t["id"], t["raw"]) for t in case["top"]]
     scores = [t["score"] for t in case["top"]]
@@ -55,7 +57,8 @@ def test_rows_and_neighbors(gemma, case):
 
 @pytest.mark.parametrize("case", GOLDEN["analogies"], ids=lambda case: ascii(case["terms"]))
 def test_analogies(gemma, case):
-    (found,) = analogies(gemma, [[tuple(case["terms"])]], Choices(), 10, alone=True)
+    sums = Sums(gemma, Choices(), Candidates(), 10)
+    (found,) = sums.answer([[tuple(case["terms"])]], alone=True)
     assert [term.ids[0] for term in found.terms] == case["ids"]
     assert found.method == case["method"]
     assert [(n.id, n.raw) for n in found.answers] == [(t["id"], t["raw"]) for t in case["top"]]

@@ -1,76 +1,85 @@
-"""`neighbors`, `analogy`, `similarity`: rows compared with rows."""
+"""`neighbors`, `rank`, `similarity`: rows compared with rows."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from embtool.cli import options
-from embtool.cli.session import TABLE, Session, shares
-from embtool.cli.stdin import batches, is_stdin, triples
+from embtool.cli.session import RANKED, WORDS, Session, shares
+from embtool.cli.stdin import batches, is_stdin, read_vectors, read_words
 
 
 def add(app: typer.Typer) -> None:
     """Put the commands of this file into the app."""
     app.command()(neighbors)
-    app.command()(analogy)
+    app.command()(rank)
     app.command()(similarity)
 
 
-@shares(*TABLE)
+@shares(*RANKED)
 def neighbors(
     session: Session,
-    words: options.Words,
+    words: options.SomeWords = None,
     top: options.Top = 10,
     metric: options.MetricOption = options.Metric.cosine,
-    form: options.FormOption = options.Form.auto,
-    pool: options.PoolOption = None,
+    fold: options.Fold = False,
+    between: Annotated[bool, typer.Option("--between", help="Of the words' midpoint.")] = False,
+    vector: Annotated[str | None, typer.Option("--vector", help=options.VECTOR_HELP)] = None,
 ) -> None:
     """Show the rows nearest to each word's row; the word's own row is left out.
 
     Example: embtool neighbors 国王 -k 5
     """
-    from embtool.queries.nearest import neighbors
+    from embtool.queries.nearest import Nearest
 
-    alone = len(words) == 1 and not is_stdin(words)
-    choices = session.choices(form, pool)
-    found = neighbors(session.model, batches(words), choices, metric.value, top, alone=alone)
-    session.emit(found, many=not alone)
+    if bool(words) == (vector is not None):
+        raise typer.BadParameter("give either words or --vector")
+    candidates = session.candidates(fold=fold)
+    nearest = Nearest(session.model, session.choices, candidates, metric.value, top)
+    if words is None:
+        session.emit(nearest.vectors(*read_vectors(vector or "-")), many=True)
+    elif between:
+        session.emit(nearest.between(read_words(words)))
+    else:
+        alone = len(words) == 1 and not is_stdin(words)
+        session.emit(nearest.words(batches(words), alone=alone), many=not alone)
 
 
-@shares(*TABLE)
-def analogy(
+@shares(*RANKED)
+def rank(
     session: Session,
-    words: Annotated[
-        list[str], typer.Argument(help=options.TERMS_HELP, metavar="A B C", show_default=False)
-    ],
-    top: options.Top = 10,
-    form: options.FormOption = options.Form.auto,
-    pool: options.PoolOption = None,
+    a: Annotated[str, typer.Argument(help="The word whose neighbors are counted.")],
+    b: Annotated[str, typer.Argument(help="The word that is looked for among them.")],
+    metric: options.MetricOption = options.Metric.cosine,
 ) -> None:
-    """Show the rows nearest to A − B + C; the rows of A, B and C are left out.
+    """Show how near B is to A: its place among A's neighbors.
 
-    Example: embtool analogy 国王 男人 女人
+    Example: embtool rank 国王 女王
     """
-    from embtool.queries.analogy import analogies
+    from embtool.queries.rank import rank
 
-    alone = not is_stdin(words)
-    choices = session.choices(form, pool)
-    found = analogies(session.model, triples(words), choices, top, alone=alone)
-    session.emit(found, many=not alone)
+    words = read_words([a, b])
+    session.emit([rank(session.model, words, session.choices, session.candidates(), metric.value)])
 
 
-@shares(*TABLE)
+@shares(*WORDS)
 def similarity(
     session: Session,
-    words: options.Words,
-    form: options.FormOption = options.Form.auto,
-    pool: options.PoolOption = None,
+    words: options.SomeWords = None,
+    rows: Annotated[Path | None, typer.Option("--rows", help="Words, one a line.")] = None,
+    cols: Annotated[Path | None, typer.Option("--cols", help="Words, one a line.")] = None,
 ) -> None:
-    """Show the cosine of each word's row with every other's.
+    """Show the cosine of each word's row with every other's, or of two lists of words.
 
     Example: embtool similarity 猫 狗 数据库
     """
-    from embtool.queries.similarity import similarity
+    from embtool.queries.similarity import cross, similarity
 
-    texts = [text for batch in batches(words) for text in batch]
-    session.emit([similarity(session.model, texts, session.choices(form, pool))])
+    if words and rows is None and cols is None:
+        session.emit([similarity(session.model, read_words(words), session.choices)])
+    elif not words and rows and cols:
+        lists = (read_words(["-"], rows), read_words(["-"], cols))
+        session.emit([cross(session.model, *lists, session.choices)])
+    else:
+        raise typer.BadParameter("give either words, or both --rows and --cols")

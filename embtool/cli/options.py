@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -38,15 +38,35 @@ class Pool(StrEnum):
     """How the rows of a word of several tokens become one."""
 
     mean = "mean"
+    first = "first"
+    last = "last"
+    sum = "sum"
 
 
-Words = Annotated[
-    list[str],
+class Oov(StrEnum):
+    """What becomes of a question with a word that is not one row."""
+
+    skip = "skip"
+    wrong = "wrong"
+
+
+class Method(StrEnum):
+    """How an analogy is answered; `embtool.search.methods` has the formulas."""
+
+    add = "3cosadd"
+    mul = "3cosmul"
+    pair = "pairdirection"
+
+
+SomeWords = Annotated[
+    list[str] | None,
     typer.Argument(
         help="Words, id:NUMBER or raw:PIECE; - reads them from standard input, one a line.",
         metavar="WORD...",
     ),
 ]
+VECTOR_HELP = "Of vectors instead: FILE.npy, or - for lines of numbers on standard input."
+EXPR_HELP = 'Any sum instead: "国王 - 男人 + 女人", "2 king - 0.5 man".'
 TERMS_HELP = "Three words; - reads lines of three, with tabs or spaces between."
 TEXT_HELP = "A text, or id:NUMBER; - reads it from standard input."
 Text = Annotated[str, typer.Argument(help=TEXT_HELP)]
@@ -80,6 +100,39 @@ FormOption = Annotated[
 PoolOption = Annotated[
     Pool | None, typer.Option("--pool", help="What to make of a word of several tokens.")
 ]
+OovOption = Annotated[
+    Oov, typer.Option("--oov", help="A question with a word that is not one row.")
+]
 Dims = Annotated[
     int | None, typer.Option("--dims", min=1, help="How many components of a vector to show.")
 ]
+
+Center = Annotated[bool, typer.Option("--center", help="Compare rows less the mean row.")]
+Remove = Annotated[
+    int,
+    typer.Option(
+        "--remove-components", min=0, help="And without this many main components of all rows."
+    ),
+]
+Only = Annotated[
+    str | None, typer.Option("--only", metavar="REGEX", help="Answers whose token matches.")
+]
+Script = Annotated[
+    str | None, typer.Option("--script", help="Answers in this script: han, latin, cyrillic.")
+]
+BeginWords = Annotated[bool, typer.Option("--words", help="Answers that begin a word.")]
+First = Annotated[int | None, typer.Option("--first", min=1, help="Answers among the first rows.")]
+NoSpecial = Annotated[bool, typer.Option("--exclude-special", help="No answer like <bos>.")]
+Fold = Annotated[
+    bool, typer.Option("--fold", help="Of king, King and KING the nearest, and how many.")
+]
+MethodOption = Annotated[Method, typer.Option("--method", help="The formula.")]
+
+
+def methods(text: str) -> "list[Literal['3cosadd', '3cosmul', 'pairdirection']]":
+    """Methods with commas between, each once."""
+    try:
+        return [Method(name).value for name in dict.fromkeys(text.split(","))]
+    except ValueError:
+        known = ", ".join(Method)
+        raise typer.BadParameter(f"--method takes some of {known}, not {text!r}") from None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from embtool.model import Model
     from embtool.output import Sink
     from embtool.output.progress import Meter
+    from embtool.queries.candidates import Candidates
     from embtool.queries.ground import Choices
 
 #: name -> (annotation, default) of the options that a `Session` takes.
@@ -27,12 +28,24 @@ _SHARED: dict[str, tuple[Any, Any]] = {
     "format": (options.FormatOption, None),
     "output": (options.OutputOption, None),
     "no_header": (options.NoHeader, False),
+    "form": (options.FormOption, options.Form.auto),
+    "pool": (options.PoolOption, None),
+    "center": (options.Center, False),
+    "remove_components": (options.Remove, 0),
+    "only": (options.Only, None),
+    "script": (options.Script, None),
+    "begin_words": (options.BeginWords, False),
+    "first": (options.First, None),
+    "exclude_special": (options.NoSpecial, False),
     "offline": (options.Offline, False),
     "quiet": (options.Quiet, False),
 }
 OUTPUT = ("format", "output", "no_header", "quiet")
 MODEL = ("model", "tokenizer", *OUTPUT, "offline")
 TABLE = ("model", "table", "tokenizer", *OUTPUT, "offline")
+SPACE = ("center", "remove_components")
+WORDS = (*TABLE, *SPACE, "form", "pool")
+RANKED = (*WORDS, "only", "script", "begin_words", "first", "exclude_special")
 
 
 class Session:
@@ -55,11 +68,30 @@ class Session:
             raise typer.BadParameter(str(error)) from None
         return Sink(chosen, output, header=not self._given["no_header"])
 
-    def choices(self, form: options.Form, pool: options.Pool | None) -> "Choices":
-        """How words count in this command."""
+    @property
+    def choices(self) -> "Choices":
+        """How words and rows count in this command."""
         from embtool.queries.ground import Choices
 
-        return Choices(self.table, form.value, None if pool is None else pool.value)
+        given = self._given
+        form, pool = given["form"].value, given.get("pool")
+        return Choices(
+            self.table, form, pool and pool.value, given["center"], given["remove_components"]
+        )
+
+    def candidates(self, *, fold: bool = False) -> "Candidates":
+        """Which rows may be answers in this command."""
+        from embtool.queries.candidates import Candidates
+
+        given = self._given
+        return Candidates(
+            given["only"],
+            given["script"],
+            given["begin_words"],
+            given["first"],
+            given["exclude_special"],
+            fold,
+        )
 
     def emit(self, records: Iterable[object], *, many: bool = False) -> None:
         """Write records; a failure among them is the command's exit code at the end."""

@@ -5,8 +5,16 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
+
+from embtool.errors import FormatError, SourceError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Lines that share one scan: few at first, so that the first answer does not wait for many.
 _FIRST, _MOST = 8, 512
@@ -48,6 +56,37 @@ def triples(words: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
         return
     for batch in _lines():
         yield [tuple(line.split("\t") if "\t" in line else line.split()) for line in batch]
+
+
+def read_words(words: Sequence[str], file: Path | None = None) -> list[str]:
+    """All words at once: arguments, the lines of standard input for `-`, or those of a file."""
+    if file is None:
+        return [word for batch in batches(words) for word in batch]
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(
+            f"{file} cannot be read: {error}", "give a text file in UTF-8, one word a line"
+        ) from error
+    return [line for line in lines if line.strip()]
+
+
+def read_vectors(name: str) -> tuple[str, "NDArray[np.float64]"]:
+    """The name and the vectors (n, d_model) of `FILE.npy`, or of lines of numbers for `-`."""
+    import numpy as np
+
+    advice = "give a .npy file of numbers, (d_model,) or (n, d_model), or lines of numbers"
+    try:
+        if name == "-":
+            lines = [line.split() for line in sys.stdin.buffer.read().decode().splitlines()]
+            vectors = np.array([line for line in lines if line], np.float64)
+        else:
+            vectors = np.load(name, allow_pickle=False).astype(np.float64)
+    except OSError as error:
+        raise SourceError(f"{name} cannot be read: {error.strerror or error}", advice) from error
+    except (ValueError, EOFError, TypeError) as error:
+        raise FormatError(f"{name} holds no vectors: {error}", advice) from error
+    return Path(name).name, np.atleast_2d(vectors)
 
 
 def _lines() -> Iterator[list[str]]:

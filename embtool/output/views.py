@@ -3,18 +3,16 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from embtool.output import counts
+from embtool.output import counts, rankings
 from embtool.output.view import Cell, View
-from embtool.vocab import Word, escape
+from embtool.vocab import escape
 
 if TYPE_CHECKING:
     from embtool.params import Params
     from embtool.queries.download import Download
     from embtool.queries.kept import Kept
     from embtool.queries.known import Known
-    from embtool.queries.records import Analogy, Found, Lookup, Neighbors, Similarity, Tokens
+    from embtool.queries.records import Found, Lookup, Tokens
 
 
 def view(record: object) -> View:
@@ -27,14 +25,6 @@ def for_people(record: Any, many: bool) -> tuple[View, bool]:  # noqa: ANN401 --
     if type(record).__name__ == "Params":
         return (counts.brief(record), True) if many else (counts.page(record), False)
     return view(record), False
-
-
-def _label(word: Word) -> str:
-    ids = ", ".join(str(token_id) for token_id in word.ids)
-    pooled = (
-        f", {word.pool} of {' | '.join(token or '' for token in word.tokens)}" if word.pool else ""
-    )
-    return f"{escape(word.text.encode())} ({word.form}, id {ids}{pooled})"
 
 
 def _tokens(record: "Tokens") -> View:
@@ -61,41 +51,6 @@ def _lookup(record: "Lookup") -> View:
     footer = (f"... and {rest:,} more dimensions: --dims {width}",) if rest > 0 else ()
     columns = ("position", "id", "token", "raw", "norm", *dims)
     return View(columns, rows, title, footer, lines=record.tokens, matrix=record.matrix)
-
-
-_RANKED = ("rank", "id", "token", "raw", "score")
-
-
-def _neighbors(record: "Neighbors") -> View:
-    query = escape(record.query.text.encode())
-    rows: list[tuple[Cell, ...]] = [
-        (n.rank, n.id, n.token, n.raw, n.score, query, record.query.form) for n in record.neighbors
-    ]
-    title = f"{record.metric} neighbors of {_label(record.query)}, {record.model}"
-    return View((*_RANKED, "query", "form"), rows, title, beside=2)
-
-
-def _analogy(record: "Analogy") -> View:
-    forms = dict.fromkeys(term.form for term in record.terms)
-    form = "+".join(forms)
-    query = escape(record.formula.encode())
-    rows: list[tuple[Cell, ...]] = [
-        (n.rank, n.id, n.token, n.raw, n.score, query, form) for n in record.answers
-    ]
-    terms = ", ".join(_label(Word(t.text, t.form, t.ids, t.tokens, t.pool)) for t in record.terms)
-    title = f"{query} by {record.method}, {record.model}"
-    return View((*_RANKED, "query", "form"), rows, title, (f"words: {terms}",), beside=2)
-
-
-def _similarity(record: "Similarity") -> View:
-    names = tuple(escape(word.text.encode()) for word in record.words)
-    rows: list[tuple[Cell, ...]] = [
-        (name, *values) for name, values in zip(names, record.matrix, strict=True)
-    ]
-    title = f"cosines, {record.table}, {record.model}"
-    words = ", ".join(_label(word) for word in record.words)
-    matrix = np.array(record.matrix, np.float64)
-    return View(("word", *names), rows, title, (f"words: {words}",), matrix=matrix)
 
 
 def _params(record: "Params") -> View:
@@ -141,14 +96,17 @@ def _kept(record: "Kept") -> View:
 
 # By the name of the record's class: importing every question to answer one would be slow.
 _VIEWS: dict[str, Callable[[Any], View]] = {
-    "Analogy": _analogy,
+    "Analogy": rankings.analogy,
+    "Cross": rankings.cross,
+    "Evaluation": rankings.evaluation,
     "Download": _download,
     "Found": _found,
     "Kept": _kept,
     "Known": _known,
     "Lookup": _lookup,
-    "Neighbors": _neighbors,
+    "Neighbors": rankings.neighbors,
     "Params": _params,
-    "Similarity": _similarity,
+    "Rank": rankings.rank,
+    "Similarity": rankings.similarity,
     "Tokens": _tokens,
 }

@@ -7,10 +7,13 @@ import numpy as np
 
 from embtool.errors import TokenError
 from embtool.model import Model
+from embtool.queries.candidates import Candidates
+from embtool.queries.folding import folded
 from embtool.queries.ground import F64, Choices, Ground, attempt
 from embtool.queries.records import Analogy, Failure, Term
-from embtool.search.analogy import analogies as search_analogies
+from embtool.search.analogy import analogies, check_weights
 from embtool.search.methods import Method
+from embtool.search.nearest import Hit
 from embtool.vocab import Word
 
 #: A − B + C, as word2vec's papers and gensim write it; word2vec's own tool reads B A C.
@@ -23,61 +26,70 @@ class _Asked:
     vectors: F64
 
 
-def analogies(
-    model: Model,
-    batches: Iterable[Sequence[tuple[str, ...]]],
-    choices: Choices,
-    k: int,
-    *,
-    method: Method = "3cosadd",
-    weights: Sequence[float] = WEIGHTS,
-    alone: bool,
-) -> Iterator[Analogy | Failure]:
-    """The k best answers to each question, in order; those of a batch share one pass.
+class Sums:
+    """The k best answers to sums of words; those of a batch share one pass."""
 
-    A question is as many words as there are weights; their own ids are left out. `alone`: there
-    is one question only, so its error is raised.
-    """
-    ground = Ground(model, choices)
+    def __init__(
+        self,
+        model: Model,
+        choices: Choices,
+        candidates: Candidates,
+        k: int,
+        method: Method = "3cosadd",
+        weights: Sequence[float] = WEIGHTS,
+    ) -> None:
+        check_weights(method, weights)
+        self._ground = Ground(model, choices, candidates)
+        self._k = k
+        self._method: Method = method
+        self._weights = weights
 
-    def resolve(texts: tuple[str, ...]) -> _Asked:
-        if len(texts) != len(weights):
+    def answer(
+        self, batches: Iterable[Sequence[tuple[str, ...]]], *, alone: bool
+    ) -> Iterator[Analogy | Failure]:
+        """The answers to each question, in order: as many words as there are weights.
+
+        The words' own ids are left out. `alone`: there is one question only, so its error is
+        raised.
+        """
+        for batch in batches:
+            asked = [attempt(self._resolve, each, "\t".join(each), alone) for each in batch]
+            found = iter(self._answers([each for each in asked if isinstance(each, _Asked)]))
+            yield from (each if isinstance(each, Failure) else next(found) for each in asked)
+
+    def _resolve(self, texts: tuple[str, ...]) -> _Asked:
+        if len(texts) != len(self._weights):
             raise TokenError(
-                f"{' '.join(texts)!r} has {len(texts)} words, not {len(weights)}",
+                f"{' '.join(texts)!r} has {len(texts)} words, not {len(self._weights)}",
                 "give three words a line, with tabs between them if they hold spaces",
             )
-        words = tuple(ground.words_together(texts))
-        return _Asked(words, ground.vectors(words))
+        words = tuple(self._ground.words_together(texts))
+        return _Asked(words, self._ground.vectors(words))
 
-    for batch in batches:
-        asked = [attempt(resolve, texts, "\t".join(texts), alone) for texts in batch]
-        good = [each for each in asked if isinstance(each, _Asked)]
-        found = iter(_answers(ground, good, method, weights, k))
-        yield from (each if isinstance(each, Failure) else next(found) for each in asked)
+    def _answers(self, asked: Sequence[_Asked]) -> Iterator[Analogy]:
+        if not asked:
+            return
+        ground, weights = self._ground, self._weights
+        vectors = np.concatenate([each.vectors for each in asked])
+        terms = np.arange(len(vectors)).reshape(len(asked), len(weights))
+        exclude = [[i for word in each.words for i in word.ids] for each in asked]
 
+        def search(k: int) -> list[list[Hit]]:
+            return ground.search(
+                lambda work: analogies(
+                    work, vectors, terms, weights, k=k, method=self._method, exclude=exclude
+                )
+            )
 
-def _answers(
-    ground: Ground, asked: Sequence[_Asked], method: Method, weights: Sequence[float], k: int
-) -> Iterator[Analogy]:
-    if not asked:
-        return
-    vectors = np.concatenate([each.vectors for each in asked])
-    terms = np.arange(len(vectors)).reshape(len(asked), len(weights))
-    exclude = [[i for word in each.words for i in word.ids] for each in asked]
-    found = ground.search(
-        lambda work: search_analogies(
-            work, vectors, terms, weights, k=k, method=method, exclude=exclude
-        )
-    )
-    for each, hits in zip(asked, found, strict=True):
-        yield Analogy(
-            ground.model.ref,
-            ground.table.tensor,
-            method,
-            formula(each.words, weights),
-            tuple(_term(word, weight) for word, weight in zip(each.words, weights, strict=True)),
-            ground.ranked(hits),
-        )
+        for each, ranked in zip(asked, folded(ground, self._k, search), strict=True):
+            yield Analogy(
+                ground.model.ref,
+                ground.table.tensor,
+                self._method,
+                formula(each.words, weights),
+                tuple(map(_term, each.words, weights)),
+                ranked,
+            )
 
 
 def formula(words: Sequence[Word], weights: Sequence[float]) -> str:

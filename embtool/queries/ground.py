@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from embtool.errors import EmbtoolError, TokenError
 from embtool.model import Model
-from embtool.model.norms import load_norms, save_norms
+from embtool.model.derived import load_norms, open_space, save_norms, space_name
+from embtool.queries.candidates import Candidates, allowed_rows
 from embtool.queries.records import Failure, Neighbor
 from embtool.queries.texts import need_vocabulary
 from embtool.search.blocks import Pass, finite
 from embtool.search.nearest import Hit
+from embtool.space import Space
 from embtool.table import Table
 from embtool.vocab import Vocabulary, Word
 
@@ -26,25 +28,41 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """How a person wants words to count: the table, the form of a word, several pieces as one."""
+    """How a person wants words and rows to count.
+
+    form: of a typed word; pool: what becomes of a word of several tokens. center: rows less the
+    table's mean row; remove: and without that many main components.
+    """
 
     table: str = "input"
     form: str = "auto"
     pool: str | None = None
+    center: bool = False
+    remove: int = 0
 
 
 class Ground:
     """One model's table and vocabulary under some choices."""
 
-    def __init__(self, model: Model, choices: Choices) -> None:
+    def __init__(
+        self, model: Model, choices: Choices, candidates: Candidates | None = None
+    ) -> None:
         self.model = model
         self.choices = choices
+        self.candidates = candidates or Candidates()
         self.table: Table = model.table(choices.table)
+        self._threads = len(os.sched_getaffinity(0))
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """The model's own, or the one that was named."""
         return self.model.vocabulary
+
+    @cached_property
+    def space(self) -> Space | None:
+        """Where rows are compared; None for the table's own space."""
+        choices = self.choices
+        return open_space(self.table, self._threads, center=choices.center, remove=choices.remove)
 
     def word(self, text: str) -> Word:
         """The row of a typed word; raises TokenError where it has none."""
@@ -60,14 +78,14 @@ class Ground:
         return vocabulary.words_together(texts, choices.form, choices.pool, self.table.shape[0])
 
     def vectors(self, words: Sequence[Word]) -> F64:
-        """One vector a word, (len(words), d_model) float64: its row, or what pooling makes of it.
+        """One vector a word in the space, (len(words), d_model) float64: its row, or its pool.
 
         Raises:
             TokenError: a vector is zero or not finite, so that nothing is near it.
         """
-        ids = [token_id for word in words for token_id in word.ids]
-        rows = iter(self.table.rows(ids).astype(np.float64))
-        vectors = np.stack([np.mean([next(rows) for _ in word.ids], axis=0) for word in words])
+        rows = iter(self.table.rows([i for word in words for i in word.ids]).astype(np.float64))
+        vectors = np.stack([pooled([next(rows) for _ in word.ids], word.pool) for word in words])
+        vectors = self.moved(vectors)
         for word, usable in zip(words, finite(vectors), strict=True):
             if not usable:
                 raise TokenError(
@@ -77,14 +95,28 @@ class Ground:
                 )
         return vectors
 
+    def moved(self, vectors: F64) -> F64:
+        """Vectors (n, d_model) as they are in the space."""
+        return vectors if self.space is None else self.space.apply(vectors)
+
+    @cached_property
+    def _allowed(self) -> NDArray[np.bool_] | None:
+        return allowed_rows(self.vocabulary, self.table.shape[0], self.candidates)
+
     def search(self, ask: Callable[[Pass], _T]) -> _T:
         """Run one pass over the table; its norms are kept for the next."""
-        norms = load_norms(self.table)
-        parts = self.table.parts(len(os.sched_getaffinity(0)))
-        work = Pass(parts, lambda ids: self.table.rows(ids.tolist()), norms)
+        space = space_name(self.choices.center, self.choices.remove)
+        norms = load_norms(self.table, space)
+        work = Pass(
+            self.table.parts(self._threads),
+            lambda ids: self.table.rows(ids.tolist()),
+            norms,
+            self._allowed,
+            self.space,
+        )
         found = ask(work)
         if norms is None and work.norms is not None:
-            save_norms(self.table, work.norms)
+            save_norms(self.table, work.norms, space)
         return found
 
     def ranked(self, hits: Iterable[Hit]) -> tuple[Neighbor, ...]:
@@ -94,6 +126,20 @@ class Ground:
             Neighbor(rank, hit.id, vocabulary.token(hit.id), vocabulary.raw(hit.id), hit.score)
             for rank, hit in enumerate(hits, 1)
         )
+
+
+def pooled(rows: Sequence[F64], pool: str | None) -> F64:
+    """The rows of a word's pieces as one vector, (d_model,); a single row stays itself."""
+    match pool:
+        case "first":
+            return rows[0]
+        case "last":
+            return rows[-1]
+        case "sum":
+            total: F64 = np.sum(rows, axis=0, dtype=np.float64)
+            return total
+    mean: F64 = np.mean(rows, axis=0, dtype=np.float64)
+    return mean
 
 
 def attempt(resolve: Callable[[_Q], _T], query: _Q, name: str, alone: bool) -> _T | Failure:

@@ -94,6 +94,13 @@ class Neighbor:
 
 
 @dataclass(frozen=True, slots=True)
+class Folded(Neighbor):
+    """The nearest spelling of a word; `variants` counts the others that were ranked after it."""
+
+    variants: int
+
+
+@dataclass(frozen=True, slots=True)
 class Neighbors:
     """The rows nearest to a word's."""
 
@@ -136,3 +143,28 @@ class Similarity:
     table: str
     words: tuple[Word, ...]
     matrix: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cross:
+    """The cosines of some words with others, (len(rows), len(columns)) float64."""
+
+    model: str
+    table: str
+    rows: tuple[Word, ...]
+    columns: tuple[Word, ...]
+    matrix: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """How near `other` is to `word`: its place among the word's neighbours, of `of` rows."""
+
+    model: str
+    table: str
+    metric: str
+    word: Word
+    other: Word
+    rank: int
+    of: int
+    score: float

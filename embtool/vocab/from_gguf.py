@@ -18,12 +18,16 @@ from embtool.vocab.contents import (
     HOLE,
     NORMAL,
     UNKNOWN,
+    UNUSED,
     USER_DEFINED,
     Contents,
     shown,
     size_of,
 )
 from embtool.vocab.spelling import spelling_of_gguf
+
+# The unknown token where a file does not name it.
+_UNKNOWN_ID = {"llama": 0, "bert": 100, "t5": 2}
 
 
 def contents(metadata: Mapping[str, Any], file: str) -> Contents:
@@ -42,6 +46,10 @@ def contents(metadata: Mapping[str, Any], file: str) -> Contents:
     if types is not None:
         # a type that the format does not number is no reason to refuse the rest
         kinds = np.where((types > HOLE) & (types <= BYTE), types, NORMAL).astype(np.uint8)
+    for token_id in np.flatnonzero(kinds == UNUSED).tolist():
+        # llama.cpp's converter fills rows without a token so
+        if pieces[token_id] == b"[PAD%d]" % token_id:
+            pieces[token_id], kinds[token_id] = b"", HOLE
     spelling = spelling_of_gguf(name)
     tokens, raws = shown(pieces, kinds, spelling)
     scores = None
@@ -53,7 +61,9 @@ def contents(metadata: Mapping[str, Any], file: str) -> Contents:
             token_id = int(np.argmin(np.isfinite(scores)))
             raise FormatError(f"{file}: the score of token {token_id} is no number", ADVICE)
         rules |= _rules_of_llama(metadata, size) | {"matched": _matched(pieces, kinds)}
-    unknown_id = _id(metadata, "unknown_token_id", size, 0 if name == "llama" else None)
+    if name in ("gpt2", "bert", "t5"):
+        rules |= _rules_of_library(metadata, name)
+    unknown_id = _id(metadata, "unknown_token_id", size, _UNKNOWN_ID.get(name))
     return Contents(spelling.kind, tokens, raws, kinds, unknown_id, scores, rules)
 
 
@@ -81,6 +91,16 @@ def _rules_of_llama(metadata: Mapping[str, Any], size: int) -> dict[str, Any]:
         "prefix": said("add_space_prefix", True),
         "before": [bos] if bos is not None and said("add_bos_token", True) else [],
         "after": [eos] if eos is not None and said("add_eos_token", False) else [],
+    }
+
+
+def _rules_of_library(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """What the tokenizers library's encoder of these kinds is told; see `from_json`."""
+    pre = metadata.get("tokenizer.ggml.pre")
+    return {
+        "pre": pre if isinstance(pre, str) else None,
+        "prefix": name == "t5" and bool(metadata.get("tokenizer.ggml.add_space_prefix", False)),
+        "spaced": name != "bert",
     }
 
 

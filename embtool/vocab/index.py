@@ -109,6 +109,11 @@ class Index:
         """Whether a token has this id."""
         return 0 <= token_id < self.size and self._types[token_id] != HOLE
 
+    def has_all(self) -> NDArray[np.bool_]:
+        """`has` of every id, (size,)."""
+        held: NDArray[np.bool_] = self.types != HOLE
+        return held
+
     def type(self, token_id: int) -> int:
         """What the token is; the id is one that `has` knows."""
         return int(self._types[token_id])

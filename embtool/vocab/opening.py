@@ -1,32 +1,21 @@
 """A vocabulary from each of the places where one is written."""
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from embtool.errors import SourceError, UnsupportedError
+from embtool.errors import SourceError
 from embtool.vocab.contents import Contents
 from embtool.vocab.index import MAGIC, Index, pack
 from embtool.vocab.kept import Asked, Own, open_index
+from embtool.vocab.refusal import Refusal
 from embtool.vocab.sealed import unseal
-from embtool.vocab.spm import Pieces
 from embtool.vocab.tokenizer import Library
 from embtool.vocab.vocabulary import Encoder, Vocabulary
 
-
-class _Refusal:
-    """Stands where no tokenizer can be applied, and says why."""
-
-    def __init__(self, error: SourceError | UnsupportedError) -> None:
-        self._error = error
-
-    def encode(self, text: str, special: bool = False, prefix: bool = True) -> list[int]:
-        raise self._error
-
-    def many(self, texts: Sequence[str], prefix: bool) -> Iterator[list[int]]:
-        raise self._error
+_NOTHING = Contents("none", [], [], np.zeros(0, np.uint8))
 
 
 def open_vocabulary(key: str, name: str, read: Callable[[], bytes]) -> Vocabulary:
@@ -56,37 +45,44 @@ def open_gguf_vocabulary(
     """The vocabulary that a GGUF file's metadata describes.
 
     metadata: gives the mapping (arrays of strings yield bytes), and is called only where the
-    index is not kept yet.
+    index is not kept yet, or a text's ids are not. Without a tokenizer in it only `id:N` names a
+    row.
     """
 
     def build() -> bytes:
         from embtool.vocab import from_gguf
 
-        return pack(from_gguf.contents(metadata(), name), "gguf")
+        found = metadata()
+        if found.get("tokenizer.ggml.model", "none") in ("none", "no_vocab"):
+            return pack(_NOTHING, "gguf")
+        return pack(from_gguf.contents(found, name), "gguf")
 
     def encoder(index: Index) -> Encoder:
-        if index.scores is not None:
-            return Pieces(index, index.scores)
-        kind = index.rules["tokenizer"]
-        message = f"{name}: its tokenizer is of the kind {kind}, which embtool does not apply"
-        return _Refusal(UnsupportedError(message, "name one with --tokenizer, or rows with id:N"))
+        if index.kind == "none":
+            return _no_tokenizer()
+        from embtool.vocab.gguf_encoder import encoder_of_gguf
+
+        return encoder_of_gguf(index, name, metadata)
+
+    def asked(index: Index) -> Asked | None:
+        # Merging by scores is quicker than looking into a file.
+        return None if index.scores is not None else Asked(key, index)
 
     return Vocabulary(
-        lambda: open_index(key, "gguf", build),
-        encoder,
-        functools.partial(Own, key),
-        lambda index: None,
+        lambda: open_index(key, "gguf", build), encoder, functools.partial(Own, key), asked
     )
 
 
 def no_vocabulary() -> Vocabulary:
     """The vocabulary of a model without a tokenizer: only `id:N` names a row."""
-    nothing = Contents("none", [], [], np.zeros(0, np.uint8))
-    message = "there is no tokenizer, so that a text has no rows"
-    refusal = _Refusal(SourceError(message, "name one with --tokenizer, or rows with id:N"))
     return Vocabulary(
-        lambda: Index(unseal(MAGIC, pack(nothing, "none"))),
-        lambda index: refusal,
+        lambda: Index(unseal(MAGIC, pack(_NOTHING, "none"))),
+        lambda index: _no_tokenizer(),
         lambda index: None,
         lambda index: None,
     )
+
+
+def _no_tokenizer() -> Refusal:
+    message = "there is no tokenizer, so that a text has no rows"
+    return Refusal(SourceError(message, "name one with --tokenizer, or rows with id:N"))

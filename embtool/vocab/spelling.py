@@ -25,7 +25,8 @@ def _alphabet() -> str:
     return "".join(characters[byte] for byte in range(256))
 
 
-_ENCODING = codecs.charmap_build(_alphabet())
+_ALPHABET = _alphabet()
+_ENCODING = codecs.charmap_build(_ALPHABET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,11 @@ def _from_alphabet(piece: bytes) -> bytes:
         return codecs.charmap_encode(piece.decode("utf-8"), "strict", _ENCODING)[0]
     except UnicodeError:
         return piece
+
+
+def in_alphabet(text: bytes) -> str:
+    """Bytes as byte-level BPE writes them: ` king` -> `Ġking`."""
+    return codecs.charmap_decode(text, "strict", _ALPHABET)[0]
 
 
 def spelling_of_json(tokenizer: Mapping[str, Any]) -> Spelling:

@@ -93,6 +93,10 @@ class Vocabulary:
         """The tokens that stand for no text: <bos>, [CLS], [UNK]."""
         return self._index.special_ids()
 
+    def has_token(self) -> NDArray[np.bool_]:
+        """(size,) bool: whether a token has the id."""
+        return self._index.has_all()
+
     def token(self, token_id: int) -> str | None:
         """What a token looks like decoded, escaped; None for an id without a token."""
         return self._index.tokens[token_id] if self._index.has(token_id) else None

@@ -45,6 +45,10 @@ class Speller(Protocol):
         """The id of a spelling."""
         ...
 
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text; TokenError where there are none for a reason."""
+        ...
+
     def form_ids(self, body: str, form: str) -> list[int] | None:
         """The ids of a word in a form; None for `spaced` where the vocabulary has one form."""
         ...
