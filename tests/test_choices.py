@@ -180,6 +180,12 @@ def test_candidates(gemma):
     assert chosen("--first", 30_000) == first
 
 
+def test_candidates_that_leave_no_row(capsys, made):
+    done = run(capsys, "neighbors", "w1", "--script", "klingon", "-m", str(made), "-q")
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith("error: none of 300 rows is a candidate\n")
+
+
 def test_special_tokens_and_rows_without_a_token_never_rank_where_they_should_not(capsys, tmp_path):
     table = np.array([[1, 0], [1, 0.1], [1, 0.2], [1, 0.3]], np.float32)
     folder = folder_model(tmp_path / "m", table, ["a", "b", "c"])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from embtool.errors import TokenError
 from embtool.vocab import UsageError, Vocabulary, script
 
 Mask = NDArray[np.bool_]
@@ -32,14 +33,24 @@ class Candidates:
     fold: bool = False
 
 
-def allowed_rows(vocabulary: Vocabulary, rows: int, candidates: Candidates) -> Mask | None:
-    """Which of the table's rows may be answers, (rows,) bool; None for all of them.
+def allowed_rows(vocabulary: Vocabulary, rows: int, candidates: Candidates) -> Mask:
+    """Which of the table's rows may be answers, (rows,) bool.
 
     A row without a token never is, where there is a vocabulary at all.
 
     Raises:
-        UsageError: a pattern that is no regular expression.
+        UsageError: a pattern that is no regular expression. TokenError: no row is left.
     """
+    allowed = _allowed(vocabulary, rows, candidates)
+    if not allowed.any():
+        raise TokenError(
+            f"none of {rows:,} rows is a candidate",
+            "leave out one of --only, --script, --words, --first and --exclude-special",
+        )
+    return allowed
+
+
+def _allowed(vocabulary: Vocabulary, rows: int, candidates: Candidates) -> Mask:
     if vocabulary.kind == "none":
         return _below(np.ones(rows, np.bool_), candidates.first)
     allowed = np.zeros(rows, np.bool_)

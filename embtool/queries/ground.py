@@ -100,7 +100,7 @@ class Ground:
         return vectors if self.space is None else self.space.apply(vectors)
 
     @cached_property
-    def _allowed(self) -> NDArray[np.bool_] | None:
+    def _allowed(self) -> NDArray[np.bool_]:
         return allowed_rows(self.vocabulary, self.table.shape[0], self.candidates)
 
     def search(self, ask: Callable[[Pass], _T]) -> _T:
