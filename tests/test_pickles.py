@@ -1,0 +1,298 @@
+"""Files that torch wrote, and files made by hand after its formats; torch itself is not needed."""
+
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pickle_builders import (
+    GOOD,
+    glob,
+    legacy,
+    number,
+    state,
+    storage,
+    tensor,
+    text,
+    tuple_of,
+    zipped,
+)
+
+from embtool.errors import FormatError, UnsupportedError
+from embtool.packed import join_split
+from embtool.pickles import read_pickle
+
+FILES = Path(__file__).parent / "files"
+TABLE = np.arange(24, dtype=np.float32).reshape(6, 4)
+
+
+def opened(raw, file="x.bin"):
+    return read_pickle(lambda start, stop: raw[start:stop], len(raw), file)
+
+
+def numbers(raw, info, dtype="<f4"):
+    return np.frombuffer(raw[info.start : info.stop], dtype).reshape(info.shape)
+
+
+@pytest.mark.parametrize("name", ["torch_zip.bin", "torch_legacy.bin"])
+def test_what_torch_wrote(name):
+    raw = (FILES / name).read_bytes()
+    pickled = opened(raw, name)
+    assert pickled.shapes == {
+        "model.embed_tokens.weight": ("BF16", (6, 4)),
+        "model.norm.weight": ("F32", (4,)),
+        "lm_head.weight": ("F32", (6, 4)),
+        "head.rows": ("F32", (3, 4)),
+        "head.turned": ("F32", (4, 6)),
+        "ids": ("I64", (3,)),
+        "small": ("F8_E4M3", (2,)),
+        "empty": ("F32", (0, 4)),
+        "tied.weight": ("F32", (6, 4)),
+    }
+    assert pickled.left_out == {"head.turned": "[4, 6] is a view with strides [1, 4]"}
+    header = pickled.header()
+    assert header.nbytes == len(raw)
+    assert header.tensors.keys() == pickled.shapes.keys() - {"head.turned"}
+    bits = numbers(raw, header.tensors["model.embed_tokens.weight"], "<u2").astype(np.uint32)
+    np.testing.assert_array_equal((bits << 16).view(np.float32), TABLE)
+    np.testing.assert_array_equal(numbers(raw, header.tensors["lm_head.weight"]), TABLE)
+    np.testing.assert_array_equal(numbers(raw, header.tensors["head.rows"]), TABLE[2:5])
+    np.testing.assert_array_equal(numbers(raw, header.tensors["model.norm.weight"]), np.ones(4))
+    np.testing.assert_array_equal(numbers(raw, header.tensors["ids"], "<i8"), [0, 1, 2])
+    np.testing.assert_array_equal(numbers(raw, header.tensors["small"], np.uint8), [0x38, 0xC0])
+    tied, head = header.tensors["tied.weight"], header.tensors["lm_head.weight"]
+    assert (tied.start, tied.stop) == (head.start, head.stop)
+    if name == "torch_zip.bin":
+        assert all(
+            info.start % 64 == 0 for info in header.tensors.values() if info.name != "head.rows"
+        )
+
+
+def test_only_what_is_needed_is_read():
+    raw = (FILES / "torch_zip.bin").read_bytes()
+    reads = []
+
+    def read(start, stop):
+        reads.append(stop - start)
+        return raw[start:stop]
+
+    pickled = read_pickle(read, len(raw), "x.bin")
+    before = len(reads)
+    header = pickled.header(["lm_head.weight", "tied.weight", "head.rows"])
+    assert list(header.tensors) == ["lm_head.weight", "tied.weight", "head.rows"]
+    assert len(reads) == before + 1  # one storage, one header of it
+    assert reads[-1] == 30 + len("torch_zip/data/2")
+    with pytest.raises(UnsupportedError, match=r"'head.turned' \[4, 6\] is a view with strides"):
+        pickled.header(["head.turned"])
+
+
+def test_a_checkpoint_s_state_dict_is_taken_without_its_optimizer():
+    raw = (FILES / "torch_nested.pth").read_bytes()
+    pickled = opened(raw)
+    assert pickled.shapes == {"wte.weight": ("F32", (6, 4))}
+    np.testing.assert_array_equal(numbers(raw, pickled.header().tensors["wte.weight"]), TABLE)
+
+
+def test_pieces_of_tensor_parallel_originals():
+    raws = [(FILES / f"consolidated.0{n}.pth").read_bytes() for n in range(2)]
+    infos = [opened(raw).header().tensors["tok_embeddings.weight"] for raw in raws]
+    table = join_split("tok_embeddings.weight", infos, 4, -1)
+    where = dict(zip(map(id, infos), raws, strict=True))
+
+    def fetch(info, ids, nbytes):
+        stored = np.frombuffer(where[id(info)], np.uint8)[info.start : info.stop]
+        return stored.reshape(-1, nbytes)[list(ids)]
+
+    np.testing.assert_array_equal(table.rows(fetch, range(6)), TABLE)
+
+
+@pytest.mark.parametrize("make", [zipped, legacy])
+def test_made_by_hand(make):
+    raw = make(GOOD)
+    info = opened(raw).header().tensors["w"]
+    assert (info.dtype, info.shape) == ("F32", (2, 3))
+    np.testing.assert_array_equal(numbers(raw, info), [[0, 1, 2], [3, 4, 5]])
+
+
+NESTED = {
+    "a tensor alone": (b"\x80\x02" + tensor() + b".", ["tensor"]),
+    "a list": (b"\x80\x02](" + tensor() + tensor() + b"e.", ["0", "1"]),
+    "dots": (state("a", b"}(" + text("b") + tensor() + b"u"), ["a.b"]),
+    "a number for a key": (state("a", b"}(" + number(7) + tensor() + b"u"), ["a.7"]),
+    "another key": (state("a", b"}(N" + tensor() + b"u"), ["a.[0]"]),
+    "a wrapper": (state("model", b"}(" + text("b") + tensor() + b"u"), ["b"]),
+    "a wrapper beside a tensor": (
+        state("model", b"}(" + text("b") + tensor() + b"u", "c", tensor()),
+        ["c", "model.b"],
+    ),
+    "the last of a key": (state("w", b"N", "w", tensor()), ["w"]),
+    "of Python 2": (
+        b"\x80\x02" + glob("collections.OrderedDict") + b"(](](" + text("w") + tensor() + b"eetR.",
+        ["w"],
+    ),
+    "itself": (b"\x80\x02}q\x00(" + text("w") + tensor() + text("me") + b"h\x00u.", ["w"]),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_names(name):
+    data, names = NESTED[name]
+    assert list(opened(zipped(data)).shapes) == names
+
+
+def test_a_parameter_and_a_tensor_of_a_type():
+    rebuild = glob("torch._utils._rebuild_tensor_v2")
+    arguments = tuple_of(
+        storage(), number(0), tuple_of(number(6)), tuple_of(number(1)), b"\x89", b"N"
+    )
+    typed = tuple_of(rebuild, glob("torch.nn.parameter.Parameter"), arguments, b"}")
+    parameter = glob("torch._utils._rebuild_parameter") + tuple_of(tensor(), b"\x88", b"N") + b"R"
+    data = state("p", parameter, "t", glob("torch._tensor._rebuild_from_type_v2") + typed + b"R")
+    assert opened(zipped(data)).shapes == {"p": ("F32", (2, 3)), "t": ("F32", (6,))}
+
+
+# --- damaged files -------------------------------------------------------------------------
+
+BAD_TENSORS = {
+    "past its storage": (tensor(first=1), "'w' needs 28 bytes of a storage that has 24"),
+    "larger than any file": (tensor((2**31 - 1,) * 4, (1,) * 4), None),
+    "a side too many": (tensor((2, 3), (1,)), "2 sides and 1 strides"),
+    "a negative side": (tensor((-2, 3)), "no whole numbers"),
+    "a storage of something": (
+        glob("torch._utils._rebuild_tensor_v2") + tuple_of(b"N", b"N", b")", b")") + b"R",
+        "its storage is a NoneType",
+    ),
+    "no arguments": (glob("torch._utils._rebuild_tensor_v2") + b")R", "described wrongly"),
+    "65 sides": (tensor((1,) * 65, (1,) * 65), "no short tuple"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TENSORS)
+def test_a_tensor_that_cannot_be(name):
+    value, reason = BAD_TENSORS[name]
+    with pytest.raises((FormatError, UnsupportedError), match=reason):
+        opened(zipped(state("w", value))).header(["w"])
+
+
+def test_every_cut_of_a_file_is_refused():
+    for name in ("torch_zip.bin", "torch_legacy.bin"):
+        raw = (FILES / name).read_bytes()
+        for cut in range(0, len(raw), 7):
+            with pytest.raises((FormatError, UnsupportedError)):
+                opened(raw[:cut]).header()
+
+
+def test_every_changed_byte_is_refused_or_harmless():
+    """No damage leads to anything but an answer or an error of the tool's own."""
+    rng = np.random.default_rng(1)
+    for name in ("torch_zip.bin", "torch_legacy.bin"):
+        raw = (FILES / name).read_bytes()
+        for at in range(0, len(raw), 3):
+            changed = bytearray(raw)
+            changed[at] ^= int(rng.integers(1, 256))
+            try:
+                header = opened(bytes(changed)).header()
+            except (FormatError, UnsupportedError):
+                continue
+            assert all(0 <= t.start <= t.stop <= len(raw) for t in header.tensors.values())
+
+
+LEGACY = {
+    "another magic": ({"magic": b"\x80\x02\x8a\x0a" + b"\x01" * 10 + b"."}, "begins with"),
+    "another protocol": ({"protocol": b"\x80\x02K\x07."}, "its protocol is 7"),
+    "big-endian": ({"machine": state("little_endian", b"\x89")}, "big-endian machine"),
+    "no list of keys": ({"keys": b"\x80\x02N."}, "no list of its storages"),
+    "another key": ({"keys": b"\x80\x02](" + text("9") + b"e."}, "lists 1 storages"),
+}
+
+
+@pytest.mark.parametrize("name", LEGACY)
+def test_the_older_format_damaged(name):
+    changed, reason = LEGACY[name]
+    with pytest.raises((FormatError, UnsupportedError), match=reason):
+        opened(legacy(**changed))
+
+
+def test_the_older_format_with_another_count():
+    raw = legacy(storages=(("0", 5, bytes(24)),))
+    with pytest.raises(FormatError, match="has 5 numbers, not 6"):
+        opened(raw).header()
+    with pytest.raises(FormatError, match="is truncated: it should have"):
+        opened(legacy()[:-1])
+
+
+def test_a_pickle_longer_than_the_first_window():
+    names = [f"layer.{i}.weight" for i in range(900)]
+    data = state(*[part for name in names for part in (name, tensor())])
+    assert len(data) > 64 << 10
+    assert list(opened(legacy(data)).shapes) == names
+
+
+ZIPS = {
+    "compressed": (zipped(GOOD, method=zipfile.ZIP_DEFLATED), "is compressed"),
+    "no storage": (zipped(GOOD, {"1": b"1234"}), "has no member 'archive/data/0'"),
+    "a short storage": (zipped(GOOD, {"0": bytes(20)}), "has 20 bytes, 24 are needed"),
+    "big-endian": (zipped(more={"archive/byteorder": b"big"}), "big-endian machine"),
+    "no pickle": (zipped(more={"x": b""}).replace(b"data.pkl", b"data.pkx"), "0 members NAME"),
+    "two pickles": (zipped(more={"other/data.pkl": GOOD}), "2 members NAME/data.pkl"),
+    "bytes behind": (zipped() + b"x", "no end record"),
+    "another name in the local header": (
+        zipped().replace(b"archive/data/0", b"archive/data/1", 1),
+        "a header that is not the directory's",
+    ),
+    "LFS": (b"version https://git-lfs.github.com/spec/v1\n", "Git LFS pointer"),
+    "a tar": (b"storages/\0\0", "no file that torch saved"),
+    "nothing": (b"", "no file that torch saved"),
+    "no tensors": (zipped(b"\x80\x02}."), "holds no tensor"),
+}
+
+
+@pytest.mark.parametrize("name", ZIPS)
+def test_zip_files_that_are_refused(name):
+    raw, reason = ZIPS[name]
+    with pytest.raises((FormatError, UnsupportedError), match=reason):
+        opened(raw).header()
+
+
+def directory(raw):
+    """Where the central directory's entry of the storage and the end record begin."""
+    return raw.rindex(b"PK\x01\x02"), raw.rindex(b"PK\x05\x06")
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "value"),
+    [
+        (20, "<I", 25),  # stored bytes
+        (24, "<I", 2**32 - 2),  # unpacked bytes
+        (42, "<I", 2**31),  # where it is
+        (42, "<I", 1),
+        (8, "<H", 1),  # encrypted
+        (28, "<H", 60_000),  # its name's length
+        (20, "<I", 2**32 - 1),  # a zip64 field that is not there
+    ],
+)
+def test_a_directory_that_lies(place, code, value):
+    raw = bytearray(zipped())
+    entry, _ = directory(bytes(raw))
+    struct.pack_into(code, raw, entry + place, value)
+    with pytest.raises((FormatError, UnsupportedError)):
+        opened(bytes(raw)).header()
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "value"),
+    [(10, "<H", 65_535), (12, "<I", 2**32 - 1), (16, "<I", 0), (16, "<I", 2**32 - 1), (4, "<H", 3)],
+)
+def test_an_end_record_that_lies(place, code, value):
+    raw = bytearray(zipped())
+    _, end = directory(bytes(raw))
+    struct.pack_into(code, raw, end + place, value)
+    with pytest.raises(FormatError):
+        opened(bytes(raw))
+
+
+def test_a_huge_pickle_is_not_read():
+    raw = zipped(GOOD[:-1] + b"N0" * (3 << 20) + b".")
+    with pytest.raises(UnsupportedError, match="its pickle has 6291"):
+        opened(raw)
