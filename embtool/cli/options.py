@@ -18,6 +18,14 @@ class Format(StrEnum):
     npy = "npy"
 
 
+class PageFormat(StrEnum):
+    """How an answer that is a page to read is written."""
+
+    table = "table"
+    json = "json"
+    jsonl = "jsonl"
+
+
 class Metric(StrEnum):
     """What near means."""
 
@@ -83,6 +91,9 @@ TokenizerOption = Annotated[
 FormatOption = Annotated[
     Format | None,
     typer.Option("--format", "-f", help="Default: table on a terminal, tsv elsewhere."),
+]
+PageFormatOption = Annotated[
+    PageFormat | None, typer.Option("--format", "-f", help="Default: table, a page to read.")
 ]
 OutputOption = Annotated[
     Path | None,

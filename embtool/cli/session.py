@@ -26,6 +26,7 @@ _SHARED: dict[str, tuple[Any, Any]] = {
     "table": (options.TableOption, "input"),
     "tokenizer": (options.TokenizerOption, None),
     "format": (options.FormatOption, None),
+    "page_format": (options.PageFormatOption, None),
     "output": (options.OutputOption, None),
     "no_header": (options.NoHeader, False),
     "form": (options.FormOption, options.Form.auto),
@@ -43,6 +44,7 @@ _SHARED: dict[str, tuple[Any, Any]] = {
 OUTPUT = ("format", "output", "no_header", "quiet")
 MODEL = ("model", "tokenizer", *OUTPUT, "offline")
 TABLE = ("model", "table", "tokenizer", *OUTPUT, "offline")
+PAGE = ("model", "table", "tokenizer", "page_format", "output", "quiet", "offline")
 SPACE = ("center", "remove_components")
 WORDS = (*TABLE, *SPACE, "form", "pool")
 RANKED = (*WORDS, "only", "script", "begin_words", "first", "exclude_special")
@@ -61,12 +63,16 @@ class Session:
         """Where the records go."""
         from embtool.output import Sink, choose_format
 
-        output: Path | None = self._given["output"]
+        given = self._given
+        output: Path | None = given["output"]
+        wanted = given.get("format", given.get("page_format"))
+        if "page_format" in given and output is None:
+            wanted = wanted or "table"
         try:
-            chosen = choose_format(self._given["format"], output)
+            chosen = choose_format(wanted, output)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from None
-        return Sink(chosen, output, header=not self._given["no_header"])
+        return Sink(chosen, output, header=not given.get("no_header", False))
 
     @property
     def choices(self) -> "Choices":

@@ -29,6 +29,15 @@ def draw(view: View, stream: TextIO) -> None:
 def _render(view: View, console: Console) -> None:
     if view.title:
         console.print(Text(view.title, "bold"))
+    if view.columns:
+        console.print(_table(view))
+    for line in view.footer:
+        console.print(Text(line, "dim" if view.columns else ""))
+    if view.footer:
+        console.print()
+
+
+def _table(view: View) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_header=not view.page, pad_edge=False)
     columns = view.columns[: len(view.columns) - view.beside]
     for index, name in enumerate(columns):
@@ -41,11 +50,7 @@ def _render(view: View, console: Console) -> None:
         )
     for row in view.rows:
         table.add_row(*(_text(cell) for cell in row[: len(columns)]))
-    console.print(table)
-    for line in view.footer:
-        console.print(Text(line, "dim"))
-    if view.footer:
-        console.print()
+    return table
 
 
 def _text(cell: Cell) -> Text:

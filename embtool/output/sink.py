@@ -132,8 +132,9 @@ class Sink:
             shown, in_one = for_people(record, many)
             if in_one:
                 joined.append(shown)
-            else:
-                draw(shown, stream)
+                continue
+            for section in shown.sections or (shown,):
+                draw(section, stream)
         if joined:
             rows = [row for shown in joined for row in shown.rows]
             footer = tuple(line for shown in joined for line in shown.footer)
@@ -143,6 +144,11 @@ class Sink:
         header = self._header
         for record in self._good(records):
             shown = view(record)
+            if shown.sections:
+                raise UnsupportedError(
+                    f"{self.format} holds columns, and this answer is a page",
+                    "choose -f table or -f json",
+                )
             rows: Iterable[tuple[object, ...]] = (tuple(map(_cell, row)) for row in shown.rows)
             rows = (shown.columns, *rows) if header else rows
             if self.format == "csv":
