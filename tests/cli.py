@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from embtool.cli import app
+from embtool.source.notes import keep_quiet
 
 
 @dataclass(frozen=True)
@@ -25,5 +26,7 @@ def run(capsys, *args: str) -> Done:
             code = 0
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0
+        finally:
+            keep_quiet(False)
     out, err = capsys.readouterr()
     return Done(code, out, err)

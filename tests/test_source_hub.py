@@ -198,7 +198,10 @@ def test_a_commit_to_the_readme_refetches_no_row(hub):
     source = open_()
     assert tensor_of(source, INPUT) == tensor
     assert np.array_equal(source.rows("model.safetensors", tensor, [3], ROW), rows)
-    assert hub.sent() == 0
+    assert [asked.path for asked in hub.bodies("hub")] == [
+        f"/api/models/org/model/tree/{source.revision}"
+    ]
+    assert hub.bodies("cdn") == []
 
 
 def test_an_old_bare_name_is_followed_to_its_new_home(hub):

@@ -168,7 +168,7 @@ def hub_path(repo: str, commit: str, name: str, fact: Fact | None) -> Path | Non
     path = folder / "snapshots" / commit / name
     if path.is_file():
         return path
-    if fact is not None and _SHA256.fullmatch(fact.etag):
+    if fact is not None and (_SHA256.fullmatch(fact.etag) or _SHA1.fullmatch(fact.etag)):
         blob = folder / "blobs" / fact.etag
         if blob.is_file() and blob.stat().st_size == fact.size:
             return blob

@@ -4,6 +4,7 @@ Looked for in this order: the whole file in huggingface_hub's cache, what is kep
 (`cache`), and then the network. The commit is asked for once, from the first HEAD made.
 """
 
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -85,7 +86,7 @@ class HubFiles:
         if self.path(name) is not None or (name == _FIRST and self._has_first):
             return True
         if name not in self._facts:
-            listed = self._described().get("names")
+            listed = self._shelf.told(self.commit).get("names") or self._described().get("names")
             if isinstance(listed, list):
                 return name in listed
             if self.offline:
@@ -247,10 +248,24 @@ class HubFiles:
                 f"{self.repo}: {endpoint()} names {commit!r} as a commit", "check HF_ENDPOINT"
             )
         self._reached, self._has_first = True, not absent
+        if self._shelf.commit(wanted) not in (None, commit):
+            self._follow(commit)
         self._shelf.keep_commit(wanted, commit)
         if absent:
             self._shelf.keep_facts(commit, {_FIRST: None})
         return commit
+
+    def _follow(self, commit: str) -> None:
+        """Learn at once what the files of a newer commit are.
+
+        What is kept of the same content then serves that commit too, also offline.
+        """
+        if self._shelf.facts(commit):
+            return
+        with suppress(SourceError):
+            found = ask_files(self._wire, self._about("the list of its files"), commit)
+            self._shelf.keep_facts(commit, found)
+            self._shelf.keep_told(commit, {"names": sorted(found)})
 
     def _about(self, name: str) -> About:
         return About(self.repo, self._revision, name)
