@@ -24,7 +24,7 @@ from embtool.vocab.contents import (
     shown,
     size_of,
 )
-from embtool.vocab.spelling import spelling_of_gguf
+from embtool.vocab.spelling import SPACE, spelling_of_gguf
 
 # The unknown token where a file does not name it.
 _UNKNOWN_ID = {"llama": 0, "bert": 100, "t5": 2}
@@ -97,7 +97,10 @@ def _rules_of_llama(metadata: Mapping[str, Any], size: int) -> dict[str, Any]:
 def _rules_of_library(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
     """What the tokenizers library's encoder of these kinds is told; see `from_json`."""
     pre = metadata.get("tokenizer.ggml.pre")
+    # WordPiece as GGUF spells it: what begins a word has a mark, and not what continues one
+    marks = {"mark": "##", "begins": SPACE.decode()} if name == "bert" else {}
     return {
+        **marks,
         "pre": pre if isinstance(pre, str) else None,
         "prefix": name == "t5" and bool(metadata.get("tokenizer.ggml.add_space_prefix", False)),
         "spaced": name != "bert",

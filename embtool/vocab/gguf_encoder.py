@@ -26,15 +26,17 @@ class Entries:
 
     def __init__(self, index: Index, file: str, pre: str) -> None:
         self._index = index
-        self._message = f"{file}: its pre-tokenizer {shown(pre)[:60]} is not known"
+        self.limits: str | None = (
+            f"the pre-tokenizer {shown(pre)[:60]} of {file} is not known, so that only whole "
+            "tokens are read"
+        )
 
     def encode(self, text: str, special: bool = False, prefix: bool = True) -> list[int]:
         """The id of the token that is exactly this text; TokenError for any other."""
         found = self._id_of(text)
         if text and found is None:
             raise TokenError(
-                f"{self._message}, so that only whole tokens are read, and {shown(text)[:60]} "
-                "is none",
+                f"{shown(text)[:60]} is no token: {self.limits}",
                 "name a tokenizer with --tokenizer, or rows with id:N",
             )
         return [] if found is None else [found]

@@ -132,10 +132,12 @@ def unigram(gguf: Described) -> bytes:
     if gguf.get("remove_extra_whitespaces", False):
         steps += [
             {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
-            for pattern, content in (("^ +| +$", ""), (" {2,}", " "))
+            for pattern, content in ((r"\A +| +\z", ""), (" {2,}", " "))
         ]
-    prefix = "always" if gguf.get("add_space_prefix", False) else "never"
-    space = {"type": "Metaspace", "replacement": _SPACE, "prepend_scheme": prefix, "split": True}
+    if gguf.get("add_space_prefix", False):
+        # Metaspace would put none before a text that begins with a space; SentencePiece does.
+        steps.append({"type": "Prepend", "prepend": " "})
+    space = {"type": "Metaspace", "replacement": _SPACE, "prepend_scheme": "never", "split": True}
     before = gguf.special("bos", None, wanted=gguf.get("add_bos_token", False))
     after = gguf.special("eos", 1, wanted=gguf.get("add_eos_token", True))
     return _dump(

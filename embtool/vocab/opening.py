@@ -53,7 +53,7 @@ def open_gguf_vocabulary(
         from embtool.vocab import from_gguf
 
         found = metadata()
-        if found.get("tokenizer.ggml.model", "none") in ("none", "no_vocab"):
+        if "tokenizer.ggml.tokens" not in found:
             return pack(_NOTHING, "gguf")
         return pack(from_gguf.contents(found, name), "gguf")
 

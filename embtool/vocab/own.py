@@ -57,7 +57,7 @@ def _coming_back(texts: dict[int, str], encode: Encode, prefix: bool) -> list[in
 def _continuing(
     index: Index, encode: Encode, mark: str, texts: dict[int, str], typed: Found
 ) -> list[int]:
-    raws = index.raws.all()
+    raws = _marked(index, mark)
     lead = _lead(raws, mark, typed)
     if lead is None:
         return []
@@ -70,6 +70,15 @@ def _continuing(
     return [
         token_id for token_id, ids in zip(pieces, found, strict=True) if ids == [lead, token_id]
     ]
+
+
+def _marked(index: Index, mark: str) -> list[str]:
+    """Spellings that mark what continues a word; a GGUF file marks what begins one."""
+    raws = index.raws.all()
+    begins = index.rules.get("begins")
+    if begins is None:
+        return raws
+    return [raw.removeprefix(begins) if raw.startswith(begins) else mark + raw for raw in raws]
 
 
 def _lead(raws: list[str], mark: str, typed: Found) -> int | None:

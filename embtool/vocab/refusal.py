@@ -8,6 +8,8 @@ from embtool.errors import SourceError, UnsupportedError
 class Refusal:
     """Stands where a tokenizer would, and says why there is none."""
 
+    limits: str | None = None
+
     def __init__(self, error: SourceError | UnsupportedError) -> None:
         self._error = error
 

@@ -114,6 +114,8 @@ class Pieces:
     whole may begin, and the lengths such tokens have, longest first.
     """
 
+    limits: str | None = None
+
     def __init__(self, index: Index, scores: NDArray[np.float32]) -> None:
         self._index = index
         self._scores = scores

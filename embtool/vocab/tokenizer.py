@@ -34,6 +34,8 @@ class Library:
     `read` gives the file's bytes; `index` is the vocabulary that was read from them.
     """
 
+    limits: str | None = None
+
     def __init__(self, read: Callable[[], bytes], file: str, index: Index) -> None:
         self._read = read
         self._file = file

@@ -21,7 +21,9 @@ _REMEMBERED = 1 << 16
 
 
 class Encoder(Protocol):
-    """A tokenizer: text -> ids."""
+    """A tokenizer: text -> ids; `limits` says why some texts have none, if so."""
+
+    limits: str | None
 
     def encode(self, text: str, special: bool = False, prefix: bool = True) -> list[int]:
         """The ids of a text, with the model's special tokens, with its own space before it."""
@@ -72,6 +74,11 @@ class Vocabulary:
     def kind(self) -> str:
         """How it spells text: bpe-bytes, sentencepiece, wordpiece, words, pieces; or none."""
         return self._index.kind
+
+    @property
+    def limits(self) -> str | None:
+        """Why a text that is several tokens has no ids here; None where every text has some."""
+        return self._encoder.limits
 
     @property
     def size(self) -> int:

@@ -45,8 +45,9 @@ class Speller(Protocol):
         """The id of a spelling."""
         ...
 
-    def encode(self, text: str) -> list[int]:
-        """The ids of a text; TokenError where there are none for a reason."""
+    @property
+    def limits(self) -> str | None:
+        """Why texts that are several tokens have no ids here, if they have none."""
         ...
 
     def form_ids(self, body: str, form: str) -> list[int] | None:
@@ -91,7 +92,7 @@ def no_row(speller: Speller, word: Word, body: str, rows: int | None) -> TokenEr
     """Why a word has no row of its own, with the nearest spellings that have one."""
     name = _cut(shown(word.text))
     if not word.ids:
-        message = f"{name} has no token"
+        message = f"{name} has no token" + (f": {speller.limits}" if speller.limits else "")
     elif is_unknown(speller, word):
         unknown = speller.token(speller.unknown_id or 0)
         message = f"{name} is unknown to the vocabulary: it becomes {unknown}"

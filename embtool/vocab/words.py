@@ -51,9 +51,6 @@ def resolve(
     if pool is not None and known:
         first = known[0]
         return _with_rows(Word(text, first.form, first.ids, first.tokens, pool), rows)
-    if not any(word.ids for word in found):
-        # the tokenizer may know better why
-        speller.encode(body)
     raise no_row(speller, (known or found)[0], body, rows)
 
 
