@@ -58,15 +58,29 @@ def find(
 
 
 @shares(*TABLE)
-def lookup(session: Session, text: options.Text, dims: options.Dims = None) -> None:
+def lookup(
+    session: Session,
+    text: options.Text,
+    dims: options.Dims = None,
+    scaled: Annotated[
+        bool, typer.Option("--scaled", help="Times the model's own factor at run time.")
+    ] = False,
+) -> None:
     """Show the rows of a text's tokens: a matrix of T tokens × d_model.
+
+    They are as they are stored. Some models multiply them before use (Gemma by the square root
+    of d_model), which --scaled does too.
 
     Example: embtool lookup 今天西安的天气怎么样 -o rows.npy
     """
     from embtool.queries import texts
 
+    if scaled and session.table != "input":
+        raise typer.BadParameter("--scaled is about the input table, which models scale")
     shown = dims or (8 if session.sink.for_people else None)
-    found = texts.lookup(session.model, text_argument(text), session.table, shown)
+    found = texts.lookup(
+        session.model, text_argument(text), session.table, shown, scaled=scaled
+    )
     session.emit([found])
 
 

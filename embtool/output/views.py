@@ -46,7 +46,8 @@ def _lookup(record: "Lookup") -> View:
         (t.position, t.id, t.token, t.raw, t.norm, *t.vector) for t in record.tokens
     ]
     count, width = record.shape
-    title = f"{count} × {width} matrix from {record.table}, {record.model}"
+    times = "" if record.scale is None else f", times {record.scale:.6g}"
+    title = f"{count} × {width} matrix from {record.table}{times}, {record.model}"
     rest = width - shown
     footer = (f"... and {rest:,} more dimensions: --dims {width}",) if rest > 0 else ()
     columns = ("position", "id", "token", "raw", "norm", *dims)

@@ -72,13 +72,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """The rows of a text's tokens; `matrix` is all of them, (T, d_model) float32."""
+    """The rows of a text's tokens; `matrix` is all of them, (T, d_model) float32.
+
+    `scale` is the model's factor on a row at run time, where it was put on these; None: they are
+    as they are stored.
+    """
 
     model: str
     table: str
     text: str
     shape: tuple[int, int]
     tokens: tuple[Row, ...]
+    scale: float | None
     matrix: NDArray[np.float32] = field(metadata={"json": False})
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from embtool.errors import TokenError
+from embtool.errors import SourceError, TokenError
 from embtool.model import Model
 from embtool.queries.records import Entry, Found, Lookup, Row, Token, Tokens
 from embtool.vocab import Vocabulary
@@ -46,12 +46,20 @@ def find(model: Model, pattern: str, *, regex: bool, ignore_case: bool) -> Found
     return Found(model.ref, pattern, entries)
 
 
-def lookup(model: Model, text: str, table_name: str, dims: int | None) -> Lookup:
-    """The rows of a text's tokens; `dims` shortens the vectors shown, not the matrix."""
+def lookup(
+    model: Model, text: str, table_name: str, dims: int | None, *, scaled: bool = False
+) -> Lookup:
+    """The rows of a text's tokens; `dims` shortens the vectors shown, not the matrix.
+
+    `scaled`: times the factor that the model puts on a row at run time.
+    """
     table = model.table(table_name)
     vocabulary = model.vocabulary if text.startswith("id:") else need_vocabulary(model)
     ids = vocabulary.text_ids(text, rows=table.shape[0])
     matrix = table.rows(ids)
+    scale = _scale(model) if scaled else None
+    if scale is not None:
+        matrix *= np.float32(scale)
     norms = np.sqrt(np.einsum("ij,ij->i", matrix, matrix, dtype=np.float64))
     rows = tuple(
         Row(
@@ -65,7 +73,21 @@ def lookup(model: Model, text: str, table_name: str, dims: int | None) -> Lookup
         for token, norm, vector in zip(_tokens(vocabulary, ids), norms, matrix, strict=True)
     )
     shape = (matrix.shape[0], matrix.shape[1])
-    return Lookup(model.ref, table.tensor, text, shape, rows, matrix)
+    return Lookup(model.ref, table.tensor, text, shape, rows, scale, matrix)
+
+
+def _scale(model: Model) -> float:
+    """The factor; 1 for a model that has none.
+
+    Raises:
+        SourceError: there is no config to tell.
+    """
+    if model.config is None:
+        raise SourceError(
+            f"{model.ref}: there is no config that tells how the model scales its rows",
+            "leave out --scaled, or name the folder that holds config.json too",
+        )
+    return 1.0 if model.config.scale is None else model.config.scale
 
 
 def need_vocabulary(model: Model) -> Vocabulary:
