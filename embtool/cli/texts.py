@@ -78,9 +78,7 @@ def lookup(
     if scaled and session.table != "input":
         raise typer.BadParameter("--scaled is about the input table, which models scale")
     shown = dims or (8 if session.sink.for_people else None)
-    found = texts.lookup(
-        session.model, text_argument(text), session.table, shown, scaled=scaled
-    )
+    found = texts.lookup(session.model, text_argument(text), session.table, shown, scaled=scaled)
     session.emit([found])
 
 
