@@ -101,6 +101,9 @@ class Session:
 
     def emit(self, records: Iterable[object], *, many: bool = False) -> None:
         """Write records; a failure among them is the command's exit code at the end."""
+        from embtool.source.notes import keep_quiet
+
+        keep_quiet(self.quiet)
         if not self.sink.emit(records, many):
             raise typer.Exit(1)
 

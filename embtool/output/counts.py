@@ -32,18 +32,14 @@ def page(record: "Params") -> View:
 
 
 def brief(record: "Params") -> View:
-    """One line of a comparison; a precision's column is named, its cells are bytes."""
+    """One line of a comparison; a precision's column is named after it and holds bytes."""
+    from embtool.params import PRECISIONS
+
     memory = record.memory
+    if tuple(memory) == PRECISIONS:  # chosen by nobody: one will do, and leaves room for names
+        memory = {"bf16": memory["bf16"]}
     columns = (
-        "model",
-        "source",
-        "rows",
-        "d_model",
-        "tokens",
-        "tied",
-        "params",
-        "total",
-        "share",
+        *("model", "source", "rows", "d_model", "tokens", "tied", "params", "total", "share"),
         *memory,
     )
     row: tuple[Cell, ...] = (
@@ -53,17 +49,18 @@ def brief(record: "Params") -> View:
         record.tied,
         *map(_number, (record.params, record.total_params)),
         _share(record.share),
-        *(_short(count) for count in memory.values()),
+        *(short(count) for count in memory.values()),
     )
     return View(columns, [row], footer=tuple(f"{record.model}: {n}" for n in record.notes))
 
 
 def nbytes(count: int) -> str:
     """Bytes exactly, and in the largest unit that fits."""
-    return f"{count:,} bytes ({_short(count)})" if count >= 1 << 10 else f"{count} bytes"
+    return f"{count:,} bytes ({short(count)})" if count >= 1 << 10 else f"{count} bytes"
 
 
-def _short(count: int) -> str:
+def short(count: int) -> str:
+    """Bytes in the largest unit that fits."""
     for unit, name in _UNITS:
         if count >= unit:
             return f"{count / unit:.2f} {name}"

@@ -32,7 +32,8 @@ def _render(view: View, console: Console) -> None:
     if view.columns:
         console.print(_table(view))
     for line in view.footer:
-        console.print(Text(line, "dim" if view.columns else ""))
+        # A path stays in one piece, so that it can be copied.
+        console.print(Text(line, "dim" if view.columns else ""), soft_wrap=" " not in line)
     if view.footer:
         console.print()
 

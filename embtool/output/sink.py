@@ -16,6 +16,7 @@ from embtool.output.plain import plain
 from embtool.output.view import Cell, View
 from embtool.output.views import for_people, view
 from embtool.queries.records import Failure
+from embtool.source.notes import note
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "npy")
 _ENDINGS = {f".{name}": name for name in FORMATS if name != "table"} | {".txt": "table"}
@@ -156,6 +157,8 @@ class Sink:
             else:
                 stream.writelines("\t".join(map(str, row)) + "\n" for row in rows)
             stream.flush()
+            for sentence in shown.notes:
+                note(sentence)
             header = False
 
     def _save(self, records: Iterable[object]) -> None:

@@ -16,8 +16,9 @@ class View:
     `title` and `footer` are lines that only a person sees, and a person does not see the last
     `beside` columns, which repeat the title for pipelines. A `page` shows no names of
     columns. `lines` are the parts of the record that are one line each in JSON Lines (None: the
-    record itself). `matrix` is what npy saves. A view with `sections` is a page to read and no
-    list: it is those views one after the other, some of which are sentences without columns.
+    record itself). `notes` are sentences that a list has no place for. `matrix` is what npy saves.
+    A view with `sections` is a page to read and no list: it is those views one after the other,
+    some of which are sentences without columns.
     """
 
     columns: tuple[str, ...]
@@ -27,5 +28,6 @@ class View:
     beside: int = 0
     page: bool = False
     lines: tuple[Any, ...] | None = None
+    notes: tuple[str, ...] = ()
     matrix: NDArray[np.generic] | None = None
     sections: tuple["View", ...] = ()
