@@ -1,6 +1,5 @@
 """`stats`: what a whole table is like."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +7,7 @@ import numpy as np
 
 from embtool.model import Model
 from embtool.queries.records import Entry
-from embtool.queries.rows import Ids, entries, ids_record, named_rows, scripts
+from embtool.queries.rows import Ids, entries, ids_record, named_rows, scripts, threads
 from embtool.search.blocks import I64
 from embtool.space import F64
 from embtool.stats.duplicates import TOLERANCE, duplicates, near_duplicates
@@ -136,7 +135,7 @@ def stats(model: Model, table_name: str = "input", k: int = 10) -> Stats:
     rows = table.shape[0]
     names = scripts(vocabulary, rows) if known else ["no token"] * rows
     distinct, labels = np.unique(np.array(names, np.str_), return_inverse=True)
-    parts = table.parts(len(os.sched_getaffinity(0)))
+    parts = table.parts(threads())
     found = survey(parts, table.shape, labels.astype(np.int64), max(1, len(distinct)))
     equal, near = _alike(found, table)
     named = named_rows(vocabulary, rows)

@@ -1,6 +1,5 @@
 """`undertrained`: rows that training hardly touched, the likeliest first."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -11,7 +10,7 @@ from embtool.errors import EmbtoolError, TokenError
 from embtool.model import Model
 from embtool.model.derived import open_space
 from embtool.quant import F32
-from embtool.queries.rows import Ids, ids_record, named_rows
+from embtool.queries.rows import Ids, ids_record, named_rows, threads
 from embtool.search.blocks import I64, Mask, finite
 from embtool.space import F64
 from embtool.table import Table
@@ -164,7 +163,7 @@ def _choose(
 
 
 def _norm(table: Table, references: I64) -> _Measure:
-    values = lengths(table.parts(_threads()), table.shape[0])
+    values = lengths(table.parts(threads()), table.shape[0])
     alike = flat(values)
     notes: tuple[str, ...] = ()
     if alike is not None:
@@ -181,8 +180,7 @@ def _cosine(table: Table, references: I64) -> _Measure:
     def rows_of(ids: I64) -> F32:
         return table.rows(ids.tolist())
 
-    threads = _threads()
-    space = open_space(table, threads, center=True, remove=1)
+    space = open_space(table, threads(), center=True, remove=1)
     assert space is not None
     pieces = np.split(references, range(_STEP, len(references), _STEP))
     pointing = references[np.concatenate([finite(rows_of(piece)) for piece in pieces])]
@@ -191,7 +189,7 @@ def _cosine(table: Table, references: I64) -> _Measure:
         limit = Threshold(None, "every row that is known to be untrained is zero")
         return _Measure("cosine", table, references, nothing, limit, ())
     found, left_in = agreed_direction(space, pointing, rows_of)
-    values = distances(table.parts(threads), table.shape[0], found)
+    values = distances(table.parts(threads()), table.shape[0], found)
     limit = threshold(found.apart, np.delete(values, references))
     notes = (_LEFT_IN,) if left_in else ()
     return _Measure("cosine", table, references, values, limit, notes)
@@ -233,10 +231,6 @@ def _is_tied(model: Model) -> bool:
     both = zip(first.blocks(), second.blocks(), strict=True)
     here = first.is_here and second.is_here
     return not here or all(np.array_equal(a, b) for (_, a), (_, b) in both)
-
-
-def _threads() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _reachable(vocabulary: Vocabulary) -> tuple[Mask | None, tuple[str, ...]]:
