@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from embtool.errors import UnsupportedError
 from embtool.quant import F32
-from embtool.search.blocks import I64, Pass, Rows, finite, unit
+from embtool.search.blocks import I64, Pass, finite, unit
 from embtool.search.methods import Asked, CosAdd, CosMul, Formula, Method, PairDirection, Table
 from embtool.search.nearest import TOLERANCE, Hit, hits, top_k
-from embtool.search.scan import Scan, in_space, left_out_keys, multiply
+from embtool.search.scan import Scan, in_space, left_out_keys
+from embtool.search.stream import Sheet
 from embtool.space import F64, Space
 
 # Questions that are scored together: with 1,024 rows 1 MiB of scores, of which there are two.
@@ -109,11 +110,10 @@ class AnalogyScorer:
         methods: Sequence[Method],
         space: Space | None,
     ) -> None:
-        self.products = len(units)
         bounds = list(pairwise([*range(0, len(terms), _QUESTIONS), len(terms)]))
         starts = range(0, len(terms) * len(methods), len(terms))
         self.groups = [range(start + a, start + b) for start in starts for a, b in bounds]
-        self._vectors: F32 = units.astype(np.float32)
+        self.vectors: F32 = units.astype(np.float32)
         self._offsets: F32 | None = None
         if space is not None and space.mean is not None:
             self._offsets = (units @ space.mean).astype(np.float32)[:, None]
@@ -121,12 +121,12 @@ class AnalogyScorer:
         self._asked = {a: Asked(terms[a:b]) for a, b in bounds}
         self._formulas = [_formula(method, units, weights) for method in methods]
 
-    def prepare(self, rows: Rows) -> list[Table]:
+    def prepare(self, sheet: Sheet) -> list[Table]:
         """The cosines of the distinct terms with the rows, as each method uses them."""
-        cosines = multiply(self._vectors, rows.values)
+        cosines = sheet.times(self.vectors, slice(None))
         if self._offsets is not None:
             cosines -= self._offsets
-        cosines *= np.reciprocal(rows.norms)
+        cosines *= np.reciprocal(sheet.norms)
         return [formula.table(cosines) for formula in self._formulas]
 
     def scores(self, tables: list[Table], group: range) -> F32:

@@ -1,4 +1,4 @@
-"""A pass over a table: the rows that may rank, with their norms, in blocks of a useful height."""
+"""What a pass over a table takes: its parts, its norms, and which of its rows may rank."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,6 @@ RowsOf = Callable[[I64], F32]
 # the 460,800 elements from which OpenBLAS spreads one matrix-vector product over threads of its
 # own; two callers then wait for each other, and the pass takes four times as long.
 _BLOCK_ELEMENTS = 458_752
-# Rows of a matrix product: 1,024, fewer where they take more than 16 MiB. With 512 queries that
-# reaches nine tenths of the rate of any larger product, for a width of 50 as for one of 7,168.
-_STAGED_ROWS = 1024
-_STAGED_ELEMENTS = 1 << 22
 # Rows shorter than this part of what they were before a Space was applied are rounding noise.
 _NOISE = 1e-5
 
@@ -48,7 +44,7 @@ class Pass:
 
 
 class Rows(NamedTuple):
-    """Rows to score: ids (n,), values (n, d_model), norms (n,), NaN where a row may not rank."""
+    """Rows of a part: ids (n,), values (n, d_model), norms (n,), NaN where a row may not rank."""
 
     ids: I64
     values: F32
@@ -111,7 +107,11 @@ def rankable(norms: F32, allowed: Mask | None) -> F32:
 
 
 def read(part: Part, work: Pass, known: F32 | None, fresh: list[tuple[int, F32]]) -> Iterator[Rows]:
-    """The rows of a part. `known` are all rankable norms; else they go to `fresh` by first row."""
+    """The rows of a part, a block at a time, which the next step overwrites.
+
+    known: all norms as `rankable` gives them; without, norms are computed and appended to
+    `fresh` with their first row, for `joined`.
+    """
     for first, block in part:
         stop = first + len(block)
         if known is not None:
@@ -122,35 +122,6 @@ def read(part: Part, work: Pass, known: F32 | None, fresh: list[tuple[int, F32]]
             allowed = None if work.allowed is None else work.allowed[first:stop]
             usable = rankable(computed, allowed)
         yield Rows(np.arange(first, stop), block, usable)
-
-
-def stage(blocks: Iterable[Rows]) -> Iterator[Rows]:
-    """The rows that may rank, copied together into blocks for matrix products.
-
-    A staged block is a buffer that the next step overwrites.
-    """
-    buffer: Rows | None = None
-    filled = 0
-    for block in blocks:
-        if buffer is None:
-            d_model = block.values.shape[1]
-            height = max(1, min(_STAGED_ROWS, _STAGED_ELEMENTS // d_model))
-            values = np.empty((height, d_model), np.float32)
-            buffer = Rows(np.empty(height, np.int64), values, np.empty(height, np.float32))
-        good = np.flatnonzero(~np.isnan(block.norms))
-        while len(good):
-            some, good = np.split(good, [len(buffer.ids) - filled])
-            stop = filled + len(some)
-            # mode="clip" writes into `out` directly; the ids are in range.
-            np.take(block.values, some, axis=0, out=buffer.values[filled:stop], mode="clip")
-            buffer.ids[filled:stop] = block.ids[some]
-            buffer.norms[filled:stop] = block.norms[some]
-            filled = stop
-            if filled == len(buffer.ids):
-                yield buffer
-                filled = 0
-    if buffer is not None and filled:
-        yield Rows(buffer.ids[:filled], buffer.values[:filled], buffer.norms[:filled])
 
 
 def joined(fresh: Iterable[tuple[int, F32]]) -> F32:

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embtool.quant import F32
-from embtool.search.blocks import I64, Pass, Rows, dots, finite
-from embtool.search.scan import Scan, left_out_keys, multiply, query_groups
+from embtool.search.blocks import I64, Pass, dots, finite
+from embtool.search.scan import Scan, left_out_keys, query_groups
+from embtool.search.stream import Sheet
 from embtool.space import F64, Space
 
 Metric = Literal["cosine", "dot", "euclidean"]
@@ -54,7 +55,7 @@ def top_k(
     if not len(queries):
         return []
     scorer = MetricScorer(metric, queries, work.space)
-    found = Scan[Rows](work, scorer, k, left_out_keys(exclude)).run()
+    found = Scan[Sheet](work, scorer, k, left_out_keys(exclude)).run()
     return [hits(ids, scorer.shown(scores)) for ids, scores in found]
 
 
@@ -73,10 +74,9 @@ class MetricScorer:
 
     def __init__(self, metric: Metric, queries: NDArray[np.floating], space: Space | None) -> None:
         self.metric = metric
-        self.products = len(queries)
         self.groups = query_groups(len(queries))
         self._queries = queries
-        self._vectors: F32 = queries.astype(np.float32)
+        self.vectors: F32 = queries.astype(np.float32)
         self._lengths: F64 = np.empty(len(queries))
         self._offsets: F32 | None = None
         mean = None if space is None else space.mean
@@ -88,31 +88,31 @@ class MetricScorer:
             self._lengths[some] = np.sqrt(dots(wide, wide))
             if metric == "cosine":
                 wide /= self._lengths[some, None]
-                self._vectors[some] = wide
+                self.vectors[some] = wide
             if self._offsets is not None and mean is not None:
                 self._offsets[some, 0] = wide @ mean
 
-    def prepare(self, rows: Rows) -> Rows:
+    def prepare(self, sheet: Sheet) -> Sheet:
         """The rows themselves."""
-        return rows
+        return sheet
 
-    def scores(self, rows: Rows, group: range) -> F32:
+    def scores(self, sheet: Sheet, group: range) -> F32:
         """As the metric says, (len(group), n)."""
         chosen = slice(group.start, group.stop)
-        scores = multiply(self._vectors[chosen], rows.values)
+        scores = sheet.times(self.vectors, chosen)
         if self._offsets is not None:
             scores -= self._offsets[chosen]
         if self.metric == "cosine":
-            scores *= np.reciprocal(rows.norms)
+            scores *= np.reciprocal(sheet.norms)
         elif self.metric == "dot":
-            scores += rows.norms * 0  # NaN stays NaN
+            scores += sheet.norms * 0  # NaN stays NaN
         else:
             scores *= 2
-            scores -= np.square(rows.norms)
+            scores -= np.square(sheet.norms)
             scores -= np.square(self._lengths[chosen, None]).astype(np.float32)
         return scores
 
-    def delicate(self, rows: Rows, group: range) -> tuple[I64, I64]:
+    def delicate(self, sheet: Sheet, group: range) -> tuple[I64, I64]:
         """None: float32 is good for every row."""
         return _NO_PAIRS
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from embtool.search.blocks import I64, Pass, finite, joined, rankable, read, unit
 from embtool.search.nearest import Metric, MetricScorer
 from embtool.search.scan import exact_scores
+from embtool.search.stream import sheets
 from embtool.search.threads import Part, each_part
 from embtool.space import F64
 
@@ -83,15 +84,16 @@ class _Counter:
         met = False
         waiting: list[I64] = []
         with np.errstate(all="ignore"):
-            for rows in read(part, self._work, self._known, self.fresh):
-                scores = self.scorer.scores(rows, range(1))[0].astype(np.float64)
-                scores[np.isin(rows.ids, self._left_out)] = np.nan
+            blocks = read(part, self._work, self._known, self.fresh)
+            for sheet in sheets(blocks, self.scorer.vectors):
+                scores = self.scorer.scores(sheet, range(1))[0].astype(np.float64)
+                scores[np.isin(sheet.ids, self._left_out)] = np.nan
                 total += int(np.count_nonzero(~np.isnan(scores)))
-                met = met or bool((~np.isnan(scores[rows.ids == self._target])).any())
+                met = met or bool((~np.isnan(scores[sheet.ids == self._target])).any())
                 above = scores - self.score
                 near = (np.abs(above) <= self._margin) | np.isinf(scores)
                 nearer += int(np.count_nonzero((above > 0) & ~near))
-                waiting.append(rows.ids[near])
+                waiting.append(sheet.ids[near])
                 if sum(map(len, waiting)) > _WAITING:
                     nearer += self._before(np.concatenate(waiting))
                     waiting = []

@@ -7,8 +7,9 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from embtool.quant import F32
-from embtool.search.blocks import I64, Pass, Rows, joined, rankable, read, stage
+from embtool.search.blocks import I64, Pass, joined, rankable, read
 from embtool.search.candidates import Candidates, Exact, pair_keys
+from embtool.search.stream import Sheet, sheets
 from embtool.search.threads import Part, each_part
 from embtool.space import F64
 
@@ -18,20 +19,17 @@ _T = TypeVar("_T")
 QUERIES = 512
 # Elements of float64 in a step of exact scoring: 4 MiB each of rows and of queries.
 _EXACT_ELEMENTS = 1 << 19
-# Up to this many products a row, one matrix-vector product after another is faster than a matrix
-# product, and copying rows together does not pay.
-_FEW = 3
 
 
 class Scorer(Protocol[_T]):
     """How rows are scored, larger is nearer: in float32 for all rows, in float64 for a few."""
 
-    products: int
-    """Vectors that every row is multiplied with."""
+    vectors: F32
+    """What every row is multiplied with, (v, d_model)."""
     groups: list[range]
     """The queries, in runs that are scored together."""
 
-    def prepare(self, rows: Rows) -> _T:
+    def prepare(self, sheet: Sheet) -> _T:
         """What the groups share: their part of the work on some rows."""
 
     def scores(self, ready: _T, group: range) -> F32:
@@ -45,16 +43,6 @@ class Scorer(Protocol[_T]):
 
     def exact(self, queries: I64, rows: F64) -> F64:
         """The score of each pair of a query (n,) and a row (n, d_model) of the space."""
-
-
-def multiply(vectors: F32, values: F32) -> F32:
-    """Vectors (q, d) times rows (n, d), (q, n) float32."""
-    if len(vectors) > _FEW:
-        return vectors @ values.T
-    products = np.empty((len(vectors), len(values)), np.float32)
-    for i in range(len(vectors)):
-        np.dot(values, vectors[i], out=products[i])
-    return products
 
 
 def exact_scores(work: Pass, scorer: "Scorer[_T]") -> Exact:
@@ -110,17 +98,15 @@ class Scan(Generic[_T]):
             for group in scorer.groups
         ]
         blocks = read(part, self._work, self._known, self._fresh)
-        if scorer.products > _FEW:
-            blocks = stage(blocks)
         # Rows may hold infinities, and what does not rank is NaN: values, not warnings.
         with np.errstate(all="ignore"):
-            for rows in blocks:
-                ready = scorer.prepare(rows)
+            for sheet in sheets(blocks, scorer.vectors):
+                ready = scorer.prepare(sheet)
                 for group, candidates in zip(scorer.groups, kept, strict=True):
-                    candidates.offer(rows.ids, scorer.scores(ready, group))
+                    candidates.offer(sheet.ids, scorer.scores(ready, group))
                     queries, columns = scorer.delicate(ready, group)
                     if len(queries):
-                        candidates.offer_pairs(queries, rows.ids[columns])
+                        candidates.offer_pairs(queries, sheet.ids[columns])
         return kept
 
 
