@@ -82,7 +82,11 @@ class Session:
         given = self._given
         form, pool = given["form"].value, given.get("pool")
         return Choices(
-            self.table, form, pool and pool.value, given["center"], given["remove_components"]
+            self.table,
+            form,
+            pool and pool.value,
+            given.get("center", False),
+            given.get("remove_components", 0),
         )
 
     def candidates(self, *, fold: bool = False) -> "Candidates":

@@ -31,6 +31,8 @@ def _render(view: View, console: Console) -> None:
         console.print(Text(view.title, "bold"))
     if view.columns:
         console.print(_table(view))
+    elif view.title:
+        console.print()
     for line in view.footer:
         # A path stays in one piece, so that it can be copied.
         console.print(Text(line, "dim" if view.columns else ""), soft_wrap=" " not in line)

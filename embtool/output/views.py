@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from embtool.output import counts, rankings
+from embtool.output import counts, dimensions, pages, rankings, stores
 from embtool.output.view import Cell, View
 from embtool.vocab import escape
 
 if TYPE_CHECKING:
     from embtool.params import Params
-    from embtool.queries.download import Download
-    from embtool.queries.kept import Kept
     from embtool.queries.known import Known
     from embtool.queries.records import Found, Lookup, Tokens
 
@@ -22,9 +20,10 @@ def view(record: object) -> View:
 
 def for_people(record: Any, many: bool) -> tuple[View, bool]:  # noqa: ANN401 -- any record
     """The view that a person gets, and whether it is a line of one table with the others."""
-    if type(record).__name__ == "Params":
+    kind = type(record).__name__
+    if kind == "Params":
         return (counts.brief(record), True) if many else (counts.page(record), False)
-    return view(record), False
+    return _PEOPLE.get(kind, view)(record), False
 
 
 def _tokens(record: "Tokens") -> View:
@@ -65,7 +64,8 @@ def _params(record: "Params") -> View:
         *(record.tokens, record.tied, record.params, record.total_params, record.share),
         *memory.values(),
     )
-    return View(columns, [row])
+    notes = tuple(f"{record.model}: {n}" if record.model else n for n in record.notes)
+    return View(columns, [row], notes=notes)
 
 
 def _known(record: "Known") -> View:
@@ -77,32 +77,20 @@ def _known(record: "Known") -> View:
     return View(columns, rows, f"{len(rows)} models known offline", lines=record.models)
 
 
-def _download(record: "Download") -> View:
-    columns = ("role", "name", "nbytes", "start", "path", "sha256")
-    rows: list[tuple[Cell, ...]] = [
-        (s.role, s.name, s.nbytes, s.start, s.path, s.sha256) for s in record.stored
-    ]
-    title = f"{record.model} at {record.revision or record.source}"
-    return View(columns, rows, title, lines=record.stored)
-
-
-def _kept(record: "Kept") -> View:
-    columns = ("model", "commit", "kind", "tensor", "nbytes", "last_used", "path")
-    rows: list[tuple[Cell, ...]] = [
-        (p.model, p.commit, p.kind, p.tensor, p.nbytes, p.last_used, p.path) for p in record.pieces
-    ]
-    total = sum(piece.nbytes for piece in record.pieces)
-    return View(columns, rows, f"{total:,} bytes are kept", lines=record.pieces)
-
+_PEOPLE: dict[str, Callable[[Any], View]] = {"Download": stores.downloaded, "Kept": stores.held}
 
 # By the name of the record's class: importing every question to answer one would be slow.
 _VIEWS: dict[str, Callable[[Any], View]] = {
     "Analogy": rankings.analogy,
     "Cross": rankings.cross,
     "Evaluation": rankings.evaluation,
-    "Download": _download,
+    "Download": stores.download,
+    "Compared": pages.compared,
+    "DimensionEnds": dimensions.of_index,
+    "Dimensions": dimensions.of_word,
+    "Explained": pages.explained,
     "Found": _found,
-    "Kept": _kept,
+    "Kept": stores.kept,
     "Known": _known,
     "Lookup": _lookup,
     "Neighbors": rankings.neighbors,

@@ -44,7 +44,8 @@ def pair_cosines(
             cosines[some] = dots(directions[:half], directions[half:])
         done += step
         step = max(1, _ELEMENTS // (2 * rows.shape[1]))
-    return np.clip(cosines, -1, 1)
+    clipped: F64 = np.clip(cosines, -1, 1)
+    return clipped
 
 
 def random_rows(ids: I64, d_model: int, seed: int) -> NDArray[np.float32]:
