@@ -106,8 +106,8 @@ def _add_shard(source: Source, checkpoint: Checkpoint, shard: str) -> None:
         tensors = _header(source, shard)
     except SourceError as error:
         raise SourceError(
-            f"{source.ref}: {checkpoint.file} names the shard {shard}, which cannot be read: "
-            f"{error.message}",
+            f"{source.ref}: {checkpoint.file} names the shard {shard}: "
+            f"{error.message.removeprefix(f'{source.ref}: ')}",
             error.advice,
         ) from error
     for name, file in checkpoint.files.items():
