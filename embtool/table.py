@@ -63,7 +63,7 @@ class Table:
         Raises:
             FormatError: the file was cut short before one of these rows.
         """
-        if self.is_cut and max(ids, default=0) >= self._rows_there:
+        if self.is_cut and max(ids, default=-1) >= self._rows_there:
             raise self._cut(f"row {max(ids)}")
         if self.is_here and not self.is_cut:
             return self.stored[list(ids)]
