@@ -27,7 +27,7 @@ from embtool.packed.blockwise import four_bits, int8, row_order
 from embtool.packed.claims import Claims, read_claims
 from embtool.packed.columns import turned
 from embtool.packed.groups import mlx, packed_integers
-from embtool.packed.parts import Fetch, Packed, Stem, plain
+from embtool.packed.parts import Fetch, Packed, Stem, by_columns, plain
 from embtool.packed.pieces import join_split, one_below_another, side_by_side
 from embtool.packed.scaled import scaled, small_floats
 from embtool.packed.shared import mapped
@@ -36,6 +36,7 @@ __all__ = [
     "Claims",
     "Fetch",
     "Packed",
+    "by_columns",
     "companions",
     "join_split",
     "one_below_another",

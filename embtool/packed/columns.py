@@ -23,8 +23,8 @@ from embtool.errors import FormatError
 from embtool.header import TensorInfo
 from embtool.packed import values
 from embtool.packed.claims import Claims
-from embtool.packed.parts import Fetch, Packed, Stem, rows_of, whole
-from embtool.quant import F32, U8
+from embtool.packed.parts import Fetch, Packed, Stem, rows_of, strip, whole
+from embtool.quant import F32
 
 _FLOATS = ("F32", "BF16", "F16")
 _GPTQ_BITS = (2, 3, 4, 8)
@@ -92,7 +92,7 @@ def _gptq_layout(stem: Stem, layout: _Layout, claims: Claims) -> _Layout:
 
 def _gptq(layout: _Layout, fetch: Fetch, ids: Sequence[int], out: F32) -> None:
     bits = layout.bits
-    words = _strip(fetch, layout.info, ids, 4).view("<u4")
+    words = strip(fetch, layout.info, ids, 4).view("<u4")
     stream = np.ascontiguousarray(words.T).view(np.uint8)  # (n, bytes of a row)
     np.copyto(out, values.codes(stream, bits, out.shape[1]))
     every = rows_of(fetch, layout.zero, range(layout.zero.shape[0]))
@@ -112,7 +112,7 @@ def _awq(layout: _Layout, fetch: Fetch, ids: Sequence[int], out: F32) -> None:
         words, place = range(first, int(column.max()) // 8 + 1), column // 8 - first
     shifts = (4 * _AWQ_PLACE[column % 8]).astype(np.uint32)
     numbers, zeros = (
-        _strip(fetch, info, words, 4).view("<u4")[:, place] >> shifts & 15
+        strip(fetch, info, words, 4).view("<u4")[:, place] >> shifts & 15
         for info in (layout.info, layout.zero)
     )
     np.copyto(out, numbers.T)
@@ -143,13 +143,5 @@ def _subtract_and_scale(
 def _scales(layout: _Layout, fetch: Fetch, ids: Sequence[int]) -> F32:
     """The scales of some rows of the table, (len(ids), groups)."""
     dtype = layout.scale.dtype
-    strip = _strip(fetch, layout.scale, ids, dtypes.row_nbytes(dtype, 1))
-    return np.ascontiguousarray(values.numbers(dtype, strip).T)
-
-
-def _strip(fetch: Fetch, info: TensorInfo, columns: Sequence[int], nbytes: int) -> U8:
-    """Some columns, of `nbytes` bytes each, of every row: (rows, len(columns) x nbytes)."""
-    every = rows_of(fetch, info, range(info.shape[0])).view(f"V{nbytes}")
-    if isinstance(columns, range):
-        return np.ascontiguousarray(every[:, columns.start : columns.stop]).view(np.uint8)
-    return np.ascontiguousarray(every[:, list(columns)]).view(np.uint8)
+    columns = strip(fetch, layout.scale, ids, dtypes.row_nbytes(dtype, 1))
+    return np.ascontiguousarray(values.numbers(dtype, columns).T)

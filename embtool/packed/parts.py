@@ -143,6 +143,14 @@ def units(
     return fetch(info, distinct.tolist(), nbytes)[place]
 
 
+def strip(fetch: Fetch, info: TensorInfo, columns: Sequence[int], nbytes: int) -> U8:
+    """Some columns, of `nbytes` bytes each, of every row: (rows, len(columns) x nbytes)."""
+    every = rows_of(fetch, info, range(info.shape[0])).view(f"V{nbytes}")
+    if isinstance(columns, range):
+        return np.ascontiguousarray(every[:, columns.start : columns.stop]).view(np.uint8)
+    return np.ascontiguousarray(every[:, np.asarray(columns, np.int64)]).view(np.uint8)
+
+
 def plain(info: TensorInfo) -> Packed:
     """A tensor of numbers stored one by one (rows, d_model): floats, or signed bytes as they are.
 
@@ -160,3 +168,16 @@ def plain(info: TensorInfo) -> Packed:
 
 def _plain(info: TensorInfo, fetch: Fetch, ids: Sequence[int], out: F32) -> None:
     np.copyto(out, values.numbers(info.dtype, rows_of(fetch, info, ids)))
+
+
+def by_columns(info: TensorInfo) -> Packed:
+    """The table (rows, d_model) of plain numbers that is stored as a matrix (d_model, rows)."""
+    d_model, rows = info.shape
+    decode = partial(_by_columns, info)
+    scheme = f"{info.dtype}, column by column"
+    return Packed(info.name, scheme, info.dtype, (rows, d_model), (info,), decode, by_row=False)
+
+
+def _by_columns(info: TensorInfo, fetch: Fetch, ids: Sequence[int], out: F32) -> None:
+    nbytes = (info.stop - info.start) // (info.shape[0] * info.shape[1])
+    np.copyto(out, values.numbers(info.dtype, strip(fetch, info, ids, nbytes)).T)
