@@ -5,11 +5,11 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from embtool.output.counts import nbytes
+from embtool.output.rankings import chance_lines
 from embtool.output.view import Cell, View
 from embtool.vocab import escape
 
 if TYPE_CHECKING:
-    from embtool.queries.chance import Chance
     from embtool.queries.compare import Compared, Place
     from embtool.queries.explained import Beside, Explained, OneHot
     from embtool.queries.records import Token
@@ -152,19 +152,6 @@ def _near(record: "Explained") -> tuple[View, ...]:
 
 def _deviations(cosine: float | None, mean: float, deviation: float) -> float | None:
     return None if cosine is None or not deviation else (cosine - mean) / deviation
-
-
-def chance_lines(chance: "Chance | None") -> tuple[str, ...]:
-    """What to judge a cosine by; nothing where the table is not here."""
-    if chance is None:
-        return ()
-    low, high = (chance.percentiles[point] for point in ("1", "99"))
-    return (
-        f"chance: {chance.pairs:,} random pairs of this table's tokens (a sample, seed "
-        f"{chance.seed}) have the mean {chance.mean:.4f}",
-        f"and the deviation {chance.deviation:.4f}; 98 of 100 lie between {low:.4f} and {high:.4f}",
-        "a cosine is a tool of geometry, how near two rows point, and not what a word means",
-    )
 
 
 def _untrained(record: "Explained") -> tuple[str, ...]:

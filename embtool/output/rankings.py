@@ -10,7 +10,15 @@ from embtool.vocab import Word, escape
 
 if TYPE_CHECKING:
     from embtool.queries.evaluate import Evaluation, Section, Total
-    from embtool.queries.records import Analogy, Cross, Neighbor, Neighbors, Rank, Similarity
+    from embtool.queries.records import (
+        Analogy,
+        Chance,
+        Cross,
+        Neighbor,
+        Neighbors,
+        Rank,
+        Similarity,
+    )
 
 _RANKED = ("rank", "id", "token", "raw", "score")
 #: Lines that could not be asked, as far as a person sees them; the other formats have them all.
@@ -44,16 +52,22 @@ def _ranked(answers: "Sequence[Neighbor]", query: str, form: str, title: str, *f
 
 def similarity(record: "Similarity") -> View:
     """The matrix, a word's name before its row and above its column."""
-    return _matrix(record.words, record.words, record.matrix, f"{record.table}, {record.model}")
+    where = f"{record.table}, {record.model}"
+    return _matrix(record.words, record.words, record.matrix, where, record.chance)
 
 
 def cross(record: "Cross") -> View:
     """The same for two lists of words."""
-    return _matrix(record.rows, record.columns, record.matrix, f"{record.table}, {record.model}")
+    where = f"{record.table}, {record.model}"
+    return _matrix(record.rows, record.columns, record.matrix, where, record.chance)
 
 
 def _matrix(
-    rows: Sequence[Word], columns: Sequence[Word], values: Sequence[Sequence[float]], where: str
+    rows: Sequence[Word],
+    columns: Sequence[Word],
+    values: Sequence[Sequence[float]],
+    where: str,
+    chance: "Chance | None",
 ) -> View:
     names = [_text(word.text) for word in rows]
     cells: list[tuple[Cell, ...]] = [
@@ -64,8 +78,21 @@ def _matrix(
         ("word", *(_text(word.text) for word in columns)),
         cells,
         f"cosines, {where}",
-        (f"words: {words}",),
+        (f"words: {words}", *chance_lines(chance)),
         matrix=np.array(values, np.float64),
+    )
+
+
+def chance_lines(chance: "Chance | None") -> tuple[str, ...]:
+    """What to judge a cosine by; nothing where the table is not here."""
+    if chance is None:
+        return ()
+    low, high = (chance.percentiles[point] for point in ("1", "99"))
+    return (
+        f"chance: {chance.pairs:,} random pairs of this table's tokens (a sample, seed "
+        f"{chance.seed}) have the mean {chance.mean:.4f}",
+        f"and the deviation {chance.deviation:.4f}; 98 of 100 lie between {low:.4f} and {high:.4f}",
+        "a cosine is a tool of geometry, how near two rows point, and not what a word means",
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from embtool.queries.candidates import Candidates, allowed_rows
 from embtool.queries.ground import F64, Ground
+from embtool.queries.records import Chance
 from embtool.search.blocks import I64
 from embtool.search.pairs import pair_cosines, random_pairs
 
@@ -14,20 +15,6 @@ from embtool.search.pairs import pair_cosines, random_pairs
 PAIRS = 4096
 SEED = 0
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
-
-
-@dataclass(frozen=True, slots=True)
-class Chance:
-    """The distribution of the cosines of `pairs` random pairs of different tokens.
-
-    deviation: the standard deviation. percentiles: "1", "5", "25", "50", "75", "95", "99".
-    """
-
-    pairs: int
-    seed: int
-    mean: float
-    deviation: float
-    percentiles: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from embtool.queries.chance import Chance
-from embtool.queries.records import Row
+from embtool.queries.records import Chance, Row
 from embtool.queries.rows import Ids
 
 

@@ -1,10 +1,15 @@
-"""`similarity`: the cosines of words with one another, or of one list with another."""
+"""`similarity`: the cosines of words with one another, or of one list with another.
+
+Beside them stands the distribution of the table's own cosines, by which a number can be judged;
+it is left out where the table is not on this machine.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from embtool.model import Model
+from embtool.queries.chance import chance
 from embtool.queries.ground import F64, Choices, Ground
 from embtool.queries.records import Cross, Similarity
 from embtool.search.blocks import unit
@@ -22,14 +27,15 @@ def similarity(model: Model, texts: Sequence[str], choices: Choices) -> Similari
     ground = Ground(model, choices)
     words, directions = _directions(ground, texts)
     matrix = _cosines(directions, directions)
-    return Similarity(model.ref, ground.table.tensor, words, matrix)
+    return Similarity(model.ref, ground.table.tensor, words, matrix, chance(ground))
 
 
 def cross(model: Model, rows: Sequence[str], columns: Sequence[str], choices: Choices) -> Cross:
     """The cosines of every word of one list with every word of another; raises as above."""
     ground = Ground(model, choices)
     (left, these), (right, those) = _directions(ground, rows), _directions(ground, columns)
-    return Cross(model.ref, ground.table.tensor, left, right, _cosines(these, those))
+    cosines = _cosines(these, those)
+    return Cross(model.ref, ground.table.tensor, left, right, cosines, chance(ground))
 
 
 def _directions(ground: Ground, texts: Sequence[str]) -> tuple[tuple[Word, ...], F64]:
