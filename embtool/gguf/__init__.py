@@ -7,6 +7,7 @@ tensors' bytes. Everything is little-endian; a string is its length in 8 bytes, 
 
 import mmap
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -40,7 +41,7 @@ class Gguf:
     """
 
     version: int
-    metadata: dict[str, Any]
+    metadata: Mapping[str, Any]
     tensors: dict[str, TensorInfo]
     nbytes: int
 

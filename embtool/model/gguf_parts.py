@@ -7,10 +7,12 @@ its own tensors. Keys of the metadata: `split.no`, `split.count`
 
 import mmap
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embtool.errors import FormatError, SourceError
 from embtool.header import TensorInfo
+from embtool.model.gguf_kept import kept_header
 from embtool.model.records import Checkpoint
 from embtool.source import Source
 
@@ -102,14 +104,7 @@ def _parse(source: Source, file: str) -> "Gguf":
 
     path = source.path(file)
     if path is not None:
-        try:
-            with path.open("rb") as stream:
-                buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        except (OSError, ValueError) as error:
-            raise SourceError(
-                f"{source.ref}: {file} cannot be read: {error}", "check the path"
-            ) from error
-        return parse(buffer, file, len(buffer))
+        return kept_header(source, file, lambda: _parse_here(source, file, path))
     nbytes, head, step = source.size(file), b"", _FIRST
     while True:
         stop = min(nbytes, len(head) + step)
@@ -118,3 +113,16 @@ def _parse(source: Source, file: str) -> "Gguf":
             return parse(head, file, nbytes)
         except NeedMore as short:
             step = max(min(3 * len(head), _LAST), short.need - len(head))
+
+
+def _parse_here(source: Source, file: str, path: Path) -> "Gguf":
+    from embtool.gguf import parse
+
+    try:
+        with path.open("rb") as stream:
+            buffer = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{source.ref}: {file} cannot be read: {error}", "check the path"
+        ) from error
+    return parse(buffer, file, len(buffer))
