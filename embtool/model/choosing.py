@@ -114,9 +114,12 @@ def _refuse(source: Source, names: Sequence[str]) -> str:
             f"{source.ref}: its checkpoint is {pickles[0]}, a pickle, which is never executed",
             "look for a revision with .safetensors files, or convert it",
         )
+    where = "no checkpoint of it is in the cache"
+    if source.kind != "cache":
+        where = "there is no checkpoint in it"
     raise SourceError(
-        f"{source.ref}: there is no checkpoint in it (.safetensors or .gguf)",
-        "give the folder that holds the model's files, or one file",
+        f"{source.ref}: {where} (.safetensors or .gguf)",
+        "name a folder, a file or a model of the Hub that has one",
     )
 
 

@@ -70,7 +70,7 @@ def _from_config(model: Model, error: EmbtoolError, precisions: Sequence[str]) -
         ids_without_row=beyond,
         total_params=model.source.total_params(),
         precisions=precisions,
-        notes=(error.message,),
+        notes=(error.message.removeprefix(f"{model.ref}: "),),
     )
 
 

@@ -63,7 +63,7 @@ def _params(ref: str, open_model: Callable[[str], Model], precisions: Sequence[s
         if entry is None:
             raise
         record = entry_params(ref, entry, precisions)
-        return replace(record, notes=(*record.notes, error.message))
+        return replace(record, notes=(*record.notes, error.message.removeprefix(f"{ref}: ")))
 
 
 def ordered(records: Iterable[Params | Failure], column: str | None) -> Iterable[Params | Failure]:
