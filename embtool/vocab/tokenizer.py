@@ -60,7 +60,9 @@ class Library:
 
         try:
             tokenizer = Tokenizer.from_buffer(raw)
-        except Exception as error:  # the library raises nothing narrower
+        except BaseException as error:
+            if not _is_of_library(error):
+                raise
             raise FormatError(f"{self._file}: it is no tokenizer: {error}", ADVICE) from error
         tokenizer.no_truncation()
         tokenizer.no_padding()
@@ -91,7 +93,9 @@ class Library:
         loaded = self._whole if prefix else self._bare
         try:
             ids = loaded.tokenizer.encode(text, add_special_tokens=special).ids
-        except Exception as error:  # the library raises nothing narrower
+        except BaseException as error:
+            if not _is_of_library(error):
+                raise
             message = f"{self._file}: no tokens for {shown(text)}: {error}"
             raise TokenError(message, "ask for another text, or name a row with id:N") from error
         for token_id in loaded.renumbered.keys() & set(ids):
@@ -114,12 +118,21 @@ class Library:
             try:
                 found = tokenizer.encode_batch_fast(batch, add_special_tokens=False)
                 yield from (encoding.ids for encoding in found)
-            except Exception:  # one text without tokens fails a whole batch
+            except BaseException as error:  # one text without tokens fails a whole batch
+                if not _is_of_library(error):
+                    raise
                 yield from (_or_none(tokenizer, text) for text in batch)
 
 
 def _or_none(tokenizer: "Tokenizer", text: str) -> list[int]:
     try:
         return tokenizer.encode(text, add_special_tokens=False).ids
-    except Exception:
+    except BaseException as error:
+        if not _is_of_library(error):
+            raise
         return []
+
+
+def _is_of_library(error: BaseException) -> bool:
+    """Whether the library raised it: it raises nothing narrow, and panics on hostile files."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
