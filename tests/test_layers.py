@@ -17,7 +17,7 @@ FLOORS = [
     ["packed", "pickles", "vectors"],
     ["tensors", "params", "catalogue"],
     ["space", "search"],
-    ["stats", "undertrained", "align", "graph"],
+    ["stats", "undertrained", "align", "graph", "projection"],
     ["source"],
     ["vocab"],
     ["table"],
@@ -25,9 +25,16 @@ FLOORS = [
     ["model"],
     ["queries"],
     ["output"],
+    ["plot"],
     ["cli"],
 ]
-HOMES = {"huggingface_hub": "source", "tokenizers": "vocab", "rich": "output", "typer": "cli"}
+HOMES = {
+    "huggingface_hub": "source",
+    "matplotlib": "plot",
+    "rich": "output",
+    "tokenizers": "vocab",
+    "typer": "cli",
+}
 ORDER = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
