@@ -160,11 +160,10 @@ def _check(stem: Stem, flat: _Flat, count: int) -> None:
 
 
 def _four_bits(flat: _Flat, fetch: Fetch, ids: Sequence[int], out: F32) -> None:
-    n, d_model = out.shape
+    d_model = out.shape[1]
     packed = fetch(flat.info, ids, d_model // 2)
-    numbers = values.codes(packed, 4, d_model).reshape(n, -1, 2)[:, :, ::-1]
     levels = whole(fetch, flat.levels)[0].view("<f4")
-    np.take(levels, numbers.reshape(out.shape), out=out, mode="clip")
+    values.four_bits(levels, packed, out, high_first=True)
     values.by_group(np.multiply, out, min(flat.run, d_model), _maxima(flat, fetch, ids, d_model))
 
 

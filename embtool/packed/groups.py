@@ -113,7 +113,7 @@ def _mlx_floats(stem: Stem, scale: TensorInfo, claims: Claims) -> Packed:
 def _floats(layout: _Layout, fetch: Fetch, ids: Sequence[int], out: F32) -> None:
     packed = rows_of(fetch, layout.info, ids)
     if layout.bits == 4:
-        np.copyto(out, values.e2m1(packed, out.shape[1]))
+        values.e2m1(packed, out)
     else:
         np.copyto(out, values.numbers("F8_E4M3", packed))
     # A scale of 16 numbers is an FP8 of its own (NVFP4), one of 32 an exponent.

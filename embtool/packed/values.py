@@ -50,9 +50,17 @@ def codes_at(packed: U8, bits: int, starts: NDArray[np.int64]) -> U8:
     return (pair >> (starts % 8).astype(np.uint16) & ((1 << bits) - 1)).astype(np.uint8)
 
 
-def e2m1(packed: U8, count: int) -> F32:
-    """Four-bit floats, the first of a byte in its low half: (n, nbytes) -> (n, count)."""
-    return _E2M1[codes(packed, 4, count)]
+def e2m1(packed: U8, out: F32) -> None:
+    """Four-bit floats, the first of a byte in its low half: (n, nbytes) -> out (n, 2 x nbytes)."""
+    four_bits(_E2M1, packed, out)
+
+
+def four_bits(levels: F32, packed: U8, out: F32, *, high_first: bool = False) -> None:
+    """The same for any 16 levels. Both numbers of a byte are looked up at once."""
+    byte = np.arange(256)
+    halves = (byte >> 4, byte & 15) if high_first else (byte & 15, byte >> 4)
+    pairs = np.stack([levels[half] for half in halves], axis=-1).astype(np.float32)
+    np.take(pairs.view(np.uint64)[:, 0], packed, out=out.view(np.uint64), mode="clip")
 
 
 def numbers(dtype: str, stored: U8) -> F32:
