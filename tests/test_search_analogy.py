@@ -174,6 +174,10 @@ def test_evaluation_in_a_space():
 def test_evaluation_of_nothing_and_of_rows_that_never_rank():
     empty = np.empty((0, 4), np.int64)
     assert evaluate_analogies(a_pass(TABLE), empty, METHODS)["3cosmul"].tolist() == []
+    assert evaluate_analogies(a_pass(TABLE), QUESTIONS, []) == {}
+    for method in METHODS:
+        nothing = np.empty((0, 3), np.int64)
+        assert analogies(a_pass(TABLE), TABLE[:0], nothing, (1, -1, 1), k=1, method=method) == []
     questions = np.array([[3, 10, 11, 12], [10, 4, 11, 12], [10, 11, 12, 13]])
     found = evaluate_analogies(a_pass(TABLE), questions, METHODS)
     for method in METHODS:

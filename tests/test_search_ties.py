@@ -70,7 +70,8 @@ def memory_of_equal_rows(rows, asked):
 def test_memory_does_not_grow_with_the_number_of_equal_rows(asked):
     few, read_few = memory_of_equal_rows(20_000, asked)
     many, read_many = memory_of_equal_rows(100_000, asked)
-    assert many < few * 1.2
+    # Two threads may or may not be at their largest at once.
+    assert many < 2 * few
     assert read_many == read_few <= 1024
 
 

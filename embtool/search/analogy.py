@@ -39,6 +39,8 @@ def analogies(
     zero) has no answers. Raises UnsupportedError for weights that the method is not defined for.
     """
     check_weights(method, weights)
+    if not len(terms):
+        return []
     units = unit(vectors)
     if method != "3cosadd":
         scorer = AnalogyScorer(units, terms, weights, [method], work.space)

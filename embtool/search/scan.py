@@ -87,7 +87,8 @@ class Scan(Generic[_T]):
         if self._work.norms is None:
             self._work.norms = joined(self._fresh)
         groups = list(zip(*found, strict=True))
-        bounds = [len(groups) * part // len(found) for part in range(len(found) + 1)]
+        threads = max(1, min(len(found), len(groups)))
+        bounds = [len(groups) * thread // threads for thread in range(threads + 1)]
         answers = each_part([groups[a:b] for a, b in pairwise(bounds)], _best)
         return [answer for some in answers for answer in some]
 
