@@ -103,6 +103,13 @@ class Session:
             fold,
         )
 
+    @property
+    def tsv_file(self) -> tuple[Path, bool] | None:
+        """The file of `-o` where it is TSV, and whether it gets a header; else None."""
+        output: Path | None = self._given["output"]
+        wanted = output is not None and self.sink.format == "tsv"
+        return (output, not self._given["no_header"]) if wanted and output else None
+
     def emit(self, records: Iterable[object], *, many: bool = False) -> None:
         """Write records; a failure among them is the command's exit code at the end."""
         from embtool.source.notes import keep_quiet

@@ -25,6 +25,14 @@ def text_argument(text: str) -> str:
     return _decode(sys.stdin.buffer.read()) if text == "-" else check(text)
 
 
+def numbers(text: str, option: str) -> list[int]:
+    """Whole numbers with commas or spaces between."""
+    try:
+        return [int(part) for part in text.replace(",", " ").split()]
+    except ValueError:
+        raise typer.BadParameter(f"{option} takes numbers with commas between: {text!r}") from None
+
+
 def is_stdin(words: Sequence[str]) -> bool:
     """Whether the words are `-`; together with others it is wrong usage."""
     if "-" in words and len(words) > 1:

@@ -6,7 +6,7 @@ import typer
 
 from embtool.cli import options
 from embtool.cli.session import MODEL, TABLE, Session, shares
-from embtool.cli.stdin import check, text_argument
+from embtool.cli.stdin import check, numbers, text_argument
 
 
 def add(app: typer.Typer) -> None:
@@ -36,7 +36,7 @@ def tokens(
     if text is not None:
         found = texts.tokens(session.model, text_argument(text), special=special)
     else:
-        found = texts.tokens_of_ids(session.model, _ids(ids or ""))
+        found = texts.tokens_of_ids(session.model, numbers(ids or "", "--ids"))
     session.emit([found])
 
 
@@ -80,10 +80,3 @@ def lookup(
     shown = dims or (8 if session.sink.for_people else None)
     found = texts.lookup(session.model, text_argument(text), session.table, shown, scaled=scaled)
     session.emit([found])
-
-
-def _ids(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.replace(",", " ").split()]
-    except ValueError:
-        raise typer.BadParameter(f"--ids takes numbers with commas between, not {text!r}") from None

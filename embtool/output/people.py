@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from embtool.errors import one_line
 from embtool.output.view import Cell, View
 
 #: Off a terminal a table is as wide as it needs.
@@ -28,14 +29,16 @@ def draw(view: View, stream: TextIO) -> None:
 
 def _render(view: View, console: Console) -> None:
     if view.title:
-        console.print(Text(view.title, "bold"))
+        console.print(Text(one_line(view.title), "bold"))
     if view.columns:
         console.print(_table(view))
     elif view.title:
         console.print()
     for line in view.footer:
         # A path stays in one piece, so that it can be copied.
-        console.print(Text(line, "dim" if view.columns else ""), soft_wrap=" " not in line)
+        console.print(
+            Text(one_line(line), "dim" if view.columns else ""), soft_wrap=" " not in line
+        )
     if view.footer:
         console.print()
 
@@ -64,4 +67,4 @@ def _text(cell: Cell) -> Text:
         return Text("yes" if cell else "no")
     if isinstance(cell, float):
         return Text(f"{cell:.4f}")
-    return Text(str(cell))
+    return Text(one_line(str(cell)))

@@ -10,7 +10,7 @@ from typing import TextIO
 
 import numpy as np
 
-from embtool.errors import EmbtoolError, SourceError, UnsupportedError
+from embtool.errors import EmbtoolError, SourceError, UnsupportedError, one_line
 from embtool.output.notes import report
 from embtool.output.plain import plain
 from embtool.output.view import Cell, View
@@ -187,4 +187,4 @@ def _cell(cell: Cell) -> str:
         return ""
     if isinstance(cell, bool):
         return "true" if cell else "false"
-    return str(cell)
+    return one_line(str(cell))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from embtool.output import counts, dimensions, pages, rankings, stores
+from embtool.output import counts, dimensions, pages, rankings, stores, training
 from embtool.output.view import Cell, View
 from embtool.vocab import escape
 
@@ -81,11 +81,13 @@ _PEOPLE: dict[str, Callable[[Any], View]] = {"Download": stores.downloaded, "Kep
 
 # By the name of the record's class: importing every question to answer one would be slow.
 _VIEWS: dict[str, Callable[[Any], View]] = {
+    "Alignment": training.alignment,
     "Analogy": rankings.analogy,
     "Cross": rankings.cross,
     "Evaluation": rankings.evaluation,
     "Download": stores.download,
     "Compared": pages.compared,
+    "Diff": training.diff,
     "DimensionEnds": dimensions.of_index,
     "Dimensions": dimensions.of_word,
     "Explained": pages.explained,
@@ -94,8 +96,11 @@ _VIEWS: dict[str, Callable[[Any], View]] = {
     "Known": _known,
     "Lookup": _lookup,
     "Neighbors": rankings.neighbors,
+    "Node": training.node,
     "Params": _params,
     "Rank": rankings.rank,
     "Similarity": rankings.similarity,
+    "Stats": training.stats,
     "Tokens": _tokens,
+    "Undertrained": training.undertrained,
 }
