@@ -10,14 +10,28 @@ Each carries one line that says what failed and on what, and one that says what 
 Anything else that is raised is a defect of embtool.
 """
 
+import re
+
+# What breaks a line or drives a terminal; joiners, which spell words and emoji, are none of it.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def one_line(text: str) -> str:
+    """A sentence with the control characters of others' names escaped.
+
+    >>> one_line("no tensor a\\x1b[2J")
+    'no tensor a\\\\x1b[2J'
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
 
 class EmbtoolError(Exception):
     """What failed, on which thing (`message`), and what to do about it (`advice`)."""
 
     def __init__(self, message: str, advice: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.advice = advice
+        self.message = one_line(message)
+        self.advice = one_line(advice)
+        super().__init__(self.message)
 
 
 class SourceError(EmbtoolError):

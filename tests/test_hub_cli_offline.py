@@ -174,11 +174,9 @@ _CLIENTS = ("httpx", "httpx2", "httpcore", "h11", "requests", "huggingface_hub.f
     "question",
     [
         ["--help"],
-        ["neighbors", "--help"],
         ["params", "--vocab-size", "1000", "--d-model", "10"],
         ["neighbors", "国王", "-m", "gemma-3-270m", "-k", "2", "-q"],
         ["lookup", "国王", "-m", "gemma-3-270m", "-q"],
-        ["params", "gemma-3-270m", "-q"],
         ["cache"],
     ],
     ids=lambda question: " ".join(question[:2]),

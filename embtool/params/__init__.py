@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from embtool.config import Config
-from embtool.errors import FormatError
-from embtool.params.notes import Subject, about_growth, about_model, one_line
+from embtool.errors import FormatError, one_line
+from embtool.params.notes import Subject, about_growth, about_model
 from embtool.params.records import Params, TableFacts
 from embtool.params.totals import index_total, stored_total
 from embtool.tensors import Tables

@@ -159,10 +159,5 @@ def _about_total(subject: Subject) -> Iterator[str]:
         )
 
 
-def one_line(text: str) -> str:
-    """A sentence with the control characters of others' names escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

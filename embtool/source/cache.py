@@ -23,14 +23,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from embtool.source.derived import assets, write_atomic
+from embtool.source.derived import assets, short_name, write_atomic
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHA1 = re.compile(r"[0-9a-f]{40}")
 #: Longest piece of a file that is kept: a header of 100 MB is not, one of 3 MB is.
 _PIECE = 16 << 20
-#: File systems stop at 255 bytes a name; the rest is for endings.
-_NAME = 180
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +112,7 @@ def file_name(tensor: str) -> str:
     name = quote(tensor, safe="")
     if name.startswith("."):
         name = "%2E" + name[1:]
-    if len(name) > _NAME:
-        name = name[: _NAME - 65] + "-" + hashlib.sha256(tensor.encode()).hexdigest()
-    return name
+    return short_name(name)
 
 
 def read_piece(blob: Path, start: int, stop: int) -> bytes | None:

@@ -6,11 +6,14 @@ they were derived from (`Source.key`). A cache that cannot be written means slow
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from embtool.source.notes import note
 
+#: File systems stop at 255 bytes a name; the rest is for endings.
+_NAME = 180
 _noted = False
 
 
@@ -23,7 +26,16 @@ def assets() -> Path:
 
 def derived(key: str, name: str) -> Path:
     """Where the derived file `name` of the thing with identity `key` lives; it may not exist."""
-    return assets() / "derived" / key / name
+    return assets() / "derived" / key / short_name(name)
+
+
+def short_name(name: str) -> str:
+    """A file name of no more than 180 bytes of ASCII: a longer one ends in its hash."""
+    if len(name) <= _NAME:
+        return name
+    import hashlib
+
+    return name[: _NAME - 65] + "-" + hashlib.sha256(name.encode()).hexdigest()
 
 
 def write_atomic(path: Path, write: Callable[[BinaryIO], None]) -> bool:
@@ -50,5 +62,6 @@ def write_atomic(path: Path, write: Callable[[BinaryIO], None]) -> bool:
         return False
     finally:
         if temporary is not None:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
     return True

@@ -2,13 +2,15 @@
 
 import sys
 
+from embtool.errors import one_line
+
 _quiet = False
 
 
 def note(text: str) -> None:
     """Tell a person something, once it matters."""
     if not _quiet:
-        sys.stderr.write(f"note: {text}\n")
+        sys.stderr.write(f"note: {one_line(text)}\n")
 
 
 def keep_quiet(quiet: bool) -> None:
