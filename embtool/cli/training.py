@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from embtool.cli import options
-from embtool.cli.session import OUTPUT, PAGE, TABLE, Session, shares
+from embtool.cli.session import PAGE, TABLE, Session, shares
 from embtool.cli.stdin import numbers
 
 
@@ -59,7 +59,7 @@ def undertrained(
     session.emit([undertrained(session.model, indicator.value, table, known, top)])
 
 
-@shares("offline", *OUTPUT)
+@shares("page_format", "output", "quiet", "offline")
 def diff(
     session: Session,
     model_a: Annotated[str, typer.Argument(help="A model.")],
