@@ -7,11 +7,12 @@ one is absent is llama.cpp's own default for the kind.
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embtool.errors import FormatError
 from embtool.vocab.contents import ADVICE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
@@ -69,7 +70,7 @@ def described(metadata: Mapping[str, Any], file: str) -> Described:
 def byte_level(gguf: Described, cut: Cut) -> bytes:
     """The kind `gpt2`, which cuts a text as `cut` says."""
     vocab = {text: token_id for token_id, text in gguf.tokens()}
-    merges = [_pair(merge, gguf.file) for merge in gguf.get("merges", ())]
+    merges = _texts(gguf, "merges")
     model = {"type": "BPE", "vocab": vocab, "merges": merges, "ignore_merges": cut.whole}
     before = gguf.special("bos", None, wanted=gguf.get("add_bos_token", cut.begins))
     after = gguf.special("eos", None, wanted=gguf.get("add_eos_token", False))
@@ -115,7 +116,9 @@ def word_pieces(gguf: Described) -> bytes:
 
 def unigram(gguf: Described) -> bytes:
     """The kind `t5`: pieces with log probabilities, and SentencePiece's normalization."""
-    scores = np.asarray(gguf.get("scores", np.zeros(len(gguf.texts))), np.float64).tolist()
+    scores = _numbers(gguf, "scores", np.zeros(len(gguf.texts))).astype(np.float64).tolist()
+    if len(scores) != len(gguf.texts):
+        raise _malformed(gguf, f"{len(gguf.texts)} tokens, but scores has {len(scores)} entries")
     # An id keeps its place in the list; what cannot be typed stands there as itself.
     pieces = [
         [f"\x00{i}" if text is None else text, 0.0 if gguf.types[i] == USER_DEFINED else score]
@@ -123,12 +126,9 @@ def unigram(gguf: Described) -> bytes:
     ]
     model = {"type": "Unigram", "vocab": pieces, "unk_id": gguf.get("unknown_token_id", 2)}
     steps: list[Json] = []
-    charsmap = gguf.get("precompiled_charsmap")
-    if charsmap is not None and len(charsmap):
-        raw = np.asarray(charsmap).astype(np.uint8).tobytes()
-        steps.append(
-            {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(raw).decode()}
-        )
+    charsmap = _numbers(gguf, "precompiled_charsmap", np.zeros(0)).astype(np.uint8).tobytes()
+    if charsmap:
+        steps.append({"type": "Precompiled", "precompiled_charsmap": _charsmap(gguf, charsmap)})
     if gguf.get("remove_extra_whitespaces", False):
         steps += [
             {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
@@ -147,6 +147,33 @@ def unigram(gguf: Described) -> bytes:
         pre_tokenizer=space,
         around=(before, after),
     )
+
+
+def _charsmap(gguf: Described, raw: bytes) -> str:
+    """SentencePiece's normalization in base64: the bytes of a trie (u32), the trie, the texts."""
+    trie = int.from_bytes(raw[:4], "little")
+    if trie % 4 or not 4 <= trie <= len(raw) - 4:
+        raise _malformed(gguf, f"its normalization has {len(raw)} bytes, its trie {trie}")
+    return base64.b64encode(raw).decode()
+
+
+def _texts(gguf: Described, name: str) -> list[str]:
+    values = gguf.get(name, ())
+    if not isinstance(values, Iterable) or any(type(value) is not bytes for value in values):
+        raise _malformed(gguf, f"{name} holds something else than texts")
+    joined = b"\n".join(values).decode("utf-8", "replace")
+    return [text for text in joined.split("\n") if text]
+
+
+def _numbers(gguf: Described, name: str, default: NDArray[Any]) -> NDArray[Any]:
+    values = gguf.get(name, default)
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+        raise _malformed(gguf, f"{name} holds something else than numbers")
+    return values
+
+
+def _malformed(gguf: Described, what: str) -> FormatError:
+    return FormatError(f"{gguf.file}: {what}", ADVICE)
 
 
 def _dump(
@@ -194,15 +221,6 @@ def _around(before: Special, after: Special) -> Json | None:
     single = [*head, *text, *tail]
     pair = [*single, {"Sequence": {"id": "B", "type_id": 1}}]
     return {"type": "TemplateProcessing", "single": single, "pair": pair, "special_tokens": known}
-
-
-def _pair(merge: object, file: str) -> list[str]:
-    """The two pieces of a merge, with a space between; the first may begin with one."""
-    text = _text(merge) or ""
-    space = text.find(" ", 1)
-    if space < 0:
-        raise FormatError(f"{file}: a merge without two pieces: {text[:40]!r}", ADVICE)
-    return [text[:space], text[space + 1 :]]
 
 
 def _has_capital(text: str) -> bool:
