@@ -4,10 +4,11 @@ import http.server
 import json
 import threading
 
+import numpy as np
 import pytest
 from cli import run
 from hub import Hub, in_process
-from hub.contents import shard
+from hub.contents import header_of, shard
 from hub.models import INPUT, config, put_single, words
 
 from embtool.source import wire
@@ -225,6 +226,12 @@ def test_the_good_of_several_models_are_answered(hub, capsys):
     said = f"org/absent: there is no such model on {hub.endpoint}, or it is private"
     assert third == {"query": "org/absent", "error": said}
     assert done.err.splitlines()[0] == f"error: {said}"
+    # For people it is one table, with the bytes of one precision.
+    done = run(capsys, "params", "org/model", "org/second", "-f", "table", "--sort", "rows")
+    names, _, *lines = done.out.split("\n\n")[0].strip("\n").splitlines()
+    expected = "model source rows d_model tokens tied params total share bf16"
+    assert " ".join(names.split()) == expected
+    assert [line.split()[0] for line in lines] == ["org/second", "org/model"]
 
 
 def test_a_hub_that_breaks_off_in_the_middle_of_a_table(hub, capsys):
@@ -238,3 +245,19 @@ def test_a_hub_that_breaks_off_in_the_middle_of_a_table(hub, capsys):
     )
     hub._faults.clear()
     assert run(capsys, "download", "org/model", "-q").code == 0
+
+
+def test_a_broken_row_is_refused_without_a_warning(hub, capsys):
+    """A NaN that signals, as damaged rows hold them."""
+    head, nbytes = header_of({INPUT: ("BF16", (4, 2))})
+    table = np.array([[0x3F80] * 2, [0x7F81, 0x3F80], [0x3F80, 0xBF80], [0x3F80] * 2], "<u2")
+    assert table.nbytes == nbytes
+    small = {"config.json": config(4, 2), "tokenizer.json": words({f"w{i}": i for i in range(4)})}
+    hub.put("org/broken", {**small, "model.safetensors": head + table.tobytes()})
+    for question in (
+        ("neighbors", "w1"),
+        ("similarity", "w0", "w1"),
+        ("analogy", "w0", "w1", "w2"),
+    ):
+        message, _ = failure(capsys, *question, "-m", "org/broken", "-q")
+        assert message == "the row of w1 (id 1) is zero or not finite, so nothing is near it"

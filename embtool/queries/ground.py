@@ -83,7 +83,9 @@ class Ground:
         Raises:
             TokenError: a vector is zero or not finite, so that nothing is near it.
         """
-        rows = iter(self.table.rows([i for word in words for i in word.ids]).astype(np.float64))
+        stored = self.table.rows([i for word in words for i in word.ids])
+        with np.errstate(invalid="ignore"):  # a signalling NaN, which is refused below
+            rows = iter(stored.astype(np.float64))
         vectors = np.stack([pooled([next(rows) for _ in word.ids], word.pool) for word in words])
         vectors = self.moved(vectors)
         for word, usable in zip(words, finite(vectors), strict=True):
