@@ -93,54 +93,73 @@ class _Placer:
         self._labels = np.empty((0, 4))
 
     def put(self, x: float, y: float, width: float, height: float) -> Box | None:
-        boxes, rings = self._candidates(x, y, width, height)
-        frame = self._frame
-        inside = (boxes[:, 0] >= frame.left) & (boxes[:, 2] <= frame.right)
-        inside &= (boxes[:, 1] >= frame.top) & (boxes[:, 3] <= frame.bottom)
-        good = inside & ~_meet(boxes, self._taken).any(axis=1)
-        boxes, rings = boxes[good], rings[good]
-        if not len(boxes):
+        best, cost, line = None, np.inf, None
+        for ring in range(_RINGS):
+            if cost <= ring:
+                break  # farther out nothing is better
+            boxes = self._free(x, y, width, height, ring)
+            if not len(boxes):
+                continue
+            costs, leaders = self._costs(x, y, boxes, ring)
+            least = int(costs.argmin())
+            if costs[least] < cost:
+                best, cost = boxes[least], costs[least]
+                line = leaders[least] if ring else None
+        if best is None:
             return None
-        near = np.clip([x, y], boxes[:, :2], boxes[:, 2:])
-        leaders = np.concatenate([np.broadcast_to([x, y], near.shape), near], axis=1)
-        cost = rings + _ON_LINE * _cross(self._lines, boxes).any(axis=0)
-        cost += _BEHIND * _cross(leaders, self._labels).any(axis=1) * (rings > 0)
-        best = int(cost.argmin())
-        box = boxes[best]
-        self._taken = np.concatenate([self._taken, box[None]])
-        self._labels = np.concatenate([self._labels, box[None]])
-        if rings[best]:
-            self._lines = np.concatenate([self._lines, leaders[best][None]])
-        left, top, right, bottom = box.tolist()
+        self._taken = np.concatenate([self._taken, best[None]])
+        self._labels = np.concatenate([self._labels, best[None]])
+        if line is not None:
+            self._lines = np.concatenate([self._lines, line[None]])
+        left, top, right, bottom = best.tolist()
         return Box(left, top, right - left, bottom - top)
 
-    def _candidates(self, x: float, y: float, width: float, height: float) -> tuple[F64, F64]:
-        """Boxes (n, 4) as left, top, right, bottom, and how far out each is, (n,)."""
-        rings = np.repeat(np.arange(_RINGS, dtype=np.float64), len(_PLACES))
-        places = np.tile(_PLACES, (_RINGS, 1))
-        far = self._reach + rings * height * _STEP
-        far *= np.where(np.abs(places).min(axis=1) > 0, _DIAGONAL, 1.0)
+    def _free(self, x: float, y: float, width: float, height: float, ring: int) -> F64:
+        """Boxes (n, 4) so far out that have room, as left, top, right, bottom."""
+        far = self._reach + ring * height * _STEP
+        distances = np.where(np.abs(_PLACES).min(axis=1) > 0, far * _DIAGONAL, far)[:, None]
         size = np.array([width, height])
-        corners = [x, y] + places * (far[:, None] + size / 2) - size / 2
+        # As a whole number, a point is a cell, and lies in its middle.
+        half = (size - self._whole) / 2
+        corners = [x, y] + _PLACES * (distances + half) - half
         if self._whole:
-            # A point is a cell, and lies in its middle.
-            corners = np.rint([x, y] + places * (far[:, None] + (size - 1) / 2) - (size - 1) / 2)
-        return np.concatenate([corners, corners + size], axis=1), rings
+            corners = np.rint(corners)
+        boxes = np.concatenate([corners, corners + size], axis=1)
+        frame = self._frame
+        inside = (corners >= [frame.left, frame.top]).all(axis=1)
+        inside &= (boxes[:, 2:] <= [frame.right, frame.bottom]).all(axis=1)
+        boxes = boxes[inside]
+        free: F64 = boxes[~_meet(boxes, self._taken).any(axis=1)]
+        return free
+
+    def _costs(self, x: float, y: float, boxes: F64, ring: int) -> tuple[F64, F64]:
+        """What each box costs, (n,), and the lines to them from the point, (n, 4)."""
+        near = np.clip([x, y], boxes[:, :2], boxes[:, 2:])
+        leaders = np.concatenate([np.broadcast_to([x, y], near.shape), near], axis=1)
+        costs: F64 = np.full(len(boxes), float(ring))
+        costs += _ON_LINE * _cross(self._lines, boxes).any(axis=0)
+        if ring:
+            costs += _BEHIND * _cross(leaders, self._labels).any(axis=1)
+        return costs, leaders
 
 
 def _meet(these: F64, those: F64) -> NDArray[np.bool_]:
     """Which boxes share more than an edge, (n, m)."""
-    a, b = these[:, None], those[None]
-    over: NDArray[np.bool_] = np.all((a[..., :2] < b[..., 2:]) & (b[..., :2] < a[..., 2:]), axis=-1)
-    return over
+    left, top, right, bottom = those.T
+    meets: NDArray[np.bool_] = (these[:, 0, None] < right) & (left < these[:, 2, None])
+    meets &= (these[:, 1, None] < bottom) & (top < these[:, 3, None])
+    return meets
 
 
 def _cross(lines: F64, boxes: F64) -> NDArray[np.bool_]:
     """Which lines (m, 4) run through which boxes (n, 4), (m, n), by slabs."""
-    start, way = lines[:, None, :2], lines[:, None, 2:] - lines[:, None, :2]
-    way = np.where(way == 0, 1e-12, way)
-    low, high = (boxes[None, :, :2] - start) / way, (boxes[None, :, 2:] - start) / way
-    enters = np.minimum(low, high).max(-1)
-    leaves = np.maximum(low, high).min(-1)
-    crossed: NDArray[np.bool_] = (enters < leaves) & (leaves > 0) & (enters < 1)
+    enters, leaves = np.zeros((len(lines), 1)), np.ones((len(lines), 1))
+    for axis in (0, 1):
+        start = lines[:, axis, None]
+        way = lines[:, axis + 2, None] - start
+        way = np.where(way == 0, 1e-12, way)
+        low, high = (boxes[:, axis] - start) / way, (boxes[:, axis + 2] - start) / way
+        enters = np.maximum(enters, np.minimum(low, high))
+        leaves = np.minimum(leaves, np.maximum(low, high))
+    crossed: NDArray[np.bool_] = enters < leaves
     return crossed

@@ -6,15 +6,19 @@ import unicodedata
 LONGEST = 24
 
 _NARROW = frozenset("iljtfrI.,:;'|!()[]/\\` ")
-_BROAD = frozenset("mwMWQOG@%&—…→≈")
+_MARKS = ("Mn", "Me")
+_NO_ROOM = (*_MARKS, "Cf")
+_BROAD = frozenset("mwMWQOG@%&—…→≈жмфшщыюЖМФШЩЫЮ")
 
 
 def ems(text: str) -> float:
     """The width of a text over its font size, rather too large than too small.
 
-    DejaVu Sans, which matplotlib brings, is wider than the fonts that browsers use.
+    DejaVu Sans, which matplotlib brings, is wider than the fonts that browsers use. A mark
+    without a character to stand on is drawn on a circle.
     """
-    return sum(map(_em, text))
+    alone = 0.7 if text and unicodedata.category(text[0]) in _MARKS else 0.0
+    return sum(map(_em, text), alone)
 
 
 def cells(text: str) -> int:
@@ -32,17 +36,24 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def _cells(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+    if unicodedata.category(character) in _NO_ROOM:
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _em(character: str) -> float:
-    width = _cells(character)
-    if width == 2:
+    category, point = unicodedata.category(character), ord(character)
+    indic = 0x0900 <= point < 0x1100
+    if category in _NO_ROOM:
+        # In Indic scripts some stand beside their character after all.
+        return 0.15 if indic else 0.0
+    if _cells(character) == 2:
         # An emoji is drawn larger than its font.
-        return 1.35 if unicodedata.category(character) == "So" else 1.02
+        return 1.35 if category == "So" else 1.02
     if character in _NARROW:
         return 0.42
-    broad = character in _BROAD or unicodedata.category(character) in ("Mc", "So")
-    return width * (1.0 if broad else 0.74 if character.isupper() else 0.65)
+    if point >= 0x10000:
+        return 1.7
+    if character in _BROAD or category in ("Mc", "So", "Sm", "No") or indic:
+        return 1.0
+    return 0.74 if category == "Lu" else 0.67

@@ -144,7 +144,7 @@ def analogy_map(
     units = unit(vectors)
     total = np.array(WEIGHTS) @ units
     text = formula(words, WEIGHTS)
-    if not np.abs(total).max() > 1e-12:
+    if not total.any():
         raise TokenError(f"{text} is zero, so nothing is near it", "give three different words")
     own = tuple(i for word in words for i in word.ids)
     joined = Word(text, "sum", own, ())
