@@ -22,6 +22,7 @@ FLOORS = [
     ["vocab"],
     ["table"],
     ["joined"],
+    ["writers"],
     ["model"],
     ["queries"],
     ["output"],

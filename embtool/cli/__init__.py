@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from embtool import __version__
-from embtool.cli import analogies, count, explain, hub, nearest, plot, texts, training
+from embtool.cli import analogies, count, explain, export, hub, nearest, plot, texts, training
 
 app = typer.Typer(
     name="embtool",
@@ -17,7 +17,7 @@ app = typer.Typer(
     help="Look inside the token-embedding tables of real language models.",
     epilog="Example: embtool analogy 国王 男人 女人",
 )
-for group in (count, texts, nearest, analogies, explain, training, plot, hub):
+for group in (count, texts, nearest, analogies, explain, training, export, plot, hub):
     group.add(app)
 
 

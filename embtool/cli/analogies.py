@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from embtool.cli import options
-from embtool.cli.session import RANKED, SPACE, TABLE, Session, shares
+from embtool.cli.session import CANDIDATES, RANKED, SPACE, TABLE, Session, shares
 from embtool.cli.stdin import check, is_stdin, triples
 
 
@@ -46,7 +46,7 @@ def analogy(
     session.emit(sums.answer(triples(words), alone=not is_stdin(words)), many=is_stdin(words))
 
 
-@shares(*TABLE, *SPACE, "form", "only", "script", "begin_words", "first", "exclude_special")
+@shares(*TABLE, *SPACE, *CANDIDATES, "form")
 def evaluate(
     session: Session,
     file: Annotated[

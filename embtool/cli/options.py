@@ -73,6 +73,7 @@ SomeWords = Annotated[
         metavar="WORD...",
     ),
 ]
+EXPORT_HELP = "A file: .npy .safetensors .txt .vec .bin .tsv or .parquet."
 VECTOR_HELP = "Of vectors instead: FILE.npy, or - for lines of numbers on standard input."
 EXPR_HELP = 'Any sum instead: "国王 - 男人 + 女人", "2 king - 0.5 man".'
 TERMS_HELP = "Three words; - reads lines of three, with tabs or spaces between."

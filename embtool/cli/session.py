@@ -47,7 +47,9 @@ TABLE = ("model", "table", "tokenizer", *OUTPUT, "offline")
 PAGE = ("model", "table", "tokenizer", "page_format", "output", "quiet", "offline")
 SPACE = ("center", "remove_components")
 WORDS = (*TABLE, *SPACE, "form", "pool")
-RANKED = (*WORDS, "only", "script", "begin_words", "first", "exclude_special")
+CANDIDATES = ("only", "script", "begin_words", "first", "exclude_special")
+RANKED = (*WORDS, *CANDIDATES)
+CHOSEN = ("model", "table", "tokenizer", "form", "pool", *CANDIDATES, "quiet", "offline")
 
 
 class Session:
