@@ -232,9 +232,10 @@ def _extra(table: str | None, tensors: Tensors) -> str | None:
 
 
 def _norm(tensors: Tensors) -> str | None:
-    """The LayerNorm of the text model's embeddings, if any."""
+    """The LayerNorm of the text model's embeddings, if any; BERT's first files call it gamma."""
     for name in tensors:
-        if not NORM.isdisjoint(ending(name)) and not misplaced(name, Config("")):
+        words = ending(f"{name.removesuffix('.gamma')}.weight" if name.endswith(".gamma") else name)
+        if not NORM.isdisjoint(words) and not misplaced(name, Config("")):
             return name
     return None
 
