@@ -25,7 +25,7 @@ FLOORS = [
     ["writers"],
     ["model"],
     ["queries"],
-    ["output"],
+    ["output", "api"],
     ["plot"],
     ["cli"],
 ]
