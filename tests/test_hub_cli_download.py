@@ -279,6 +279,7 @@ def test_progress_counts_bytes_as_they_come(hub, capsys, monkeypatch):
     assert len(percents) > 8
 
 
+@pytest.mark.slow
 def test_two_commands_at_once_make_one_download(tmp_path):
     with Hub() as hub:
         put_single(hub, rows=20_000, width=640)
