@@ -1,8 +1,10 @@
 """One table of a model: float32 rows and blocks, read from where its bytes are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,9 @@ from embtool import dtypes
 from embtool.errors import FormatError, TokenError
 from embtool.header import TensorInfo
 from embtool.source import Progress, Source
+
+if TYPE_CHECKING:
+    from embtool.packed import Packed
 
 F32 = NDArray[np.float32]
 
@@ -111,6 +116,11 @@ class Table:
         return [self.blocks(a, b) for a, b in pairwise(bounds)]
 
     @property
+    def params(self) -> int:
+        """The numbers of the table."""
+        return self.shape[0] * self.shape[1]
+
+    @property
     def is_here(self) -> bool:
         """Whether the whole table is on this machine."""
         known = "stored" in self.__dict__
@@ -126,3 +136,111 @@ class Table:
             return np.empty((self.shape[0], self._row_nbytes), np.uint8)
         shape = (self.shape[0], self._row_nbytes)
         return np.memmap(path, np.uint8, "r", start, shape).view(np.ndarray)
+
+
+class Units:
+    """Bytes of stored tensors by numbered units, from the files that `files` names for them."""
+
+    def __init__(self, source: Source, files: Mapping[str, str], progress: Progress) -> None:
+        self._source = source
+        self._files = files
+        self._progress = progress
+        self._mapped: dict[TensorInfo, NDArray[np.uint8]] = {}
+
+    def fetch(self, info: TensorInfo, ids: Sequence[int], nbytes: int) -> NDArray[np.uint8]:
+        """Units of `nbytes` bytes, (len(ids), nbytes); of a tensor that is here a range is a view.
+
+        Of one that is not only the bytes asked for are read.
+        """
+        stored = self._at_hand(info)
+        if stored is None:
+            file = self._files[info.name]
+            return self._source.rows(file, info, ids, nbytes, self._progress)
+        units = stored[: len(stored) // nbytes * nbytes].reshape(-1, nbytes)
+        return units[ids.start : ids.stop] if isinstance(ids, range) else units[list(ids)]
+
+    def is_here(self, info: TensorInfo) -> bool:
+        """Whether the whole tensor is on this machine."""
+        return self._at_hand(info) is not None
+
+    def bring(self, info: TensorInfo) -> None:
+        """Fetch the whole tensor if it is not here."""
+        if not self.is_here(info):
+            self._source.fetch(self._files[info.name], info, self._progress)
+
+    def key(self, info: TensorInfo) -> str:
+        """The identity of the file that holds a tensor."""
+        return self._source.key(self._files[info.name])
+
+    def _at_hand(self, info: TensorInfo) -> NDArray[np.uint8] | None:
+        if info not in self._mapped:
+            here = self._source.local(self._files[info.name], info)
+            if here is None:
+                return None
+            nbytes = info.stop - info.start
+            empty = np.empty(0, np.uint8)
+            mapped = np.memmap(here[0], np.uint8, "r", here[1], (nbytes,)) if nbytes else empty
+            self._mapped[info] = mapped.view(np.ndarray)
+        return self._mapped[info]
+
+
+class PackedTable(Table):
+    """A table whose rows are decoded from several stored tensors: numbers, scales, mappings."""
+
+    def __init__(self, packed: "Packed", file: str, units: Units) -> None:
+        self.tensor = packed.tensor
+        self.file = file
+        self.dtype = packed.dtype
+        self.shape = packed.shape
+        self.nbytes = packed.nbytes
+        self.packed = packed
+        self._units = units
+
+    @property
+    def key(self) -> str:
+        """That of the file, or of all files together."""
+        keys = sorted({self._units.key(part) for part in self.packed.parts})
+        return (
+            keys[0] if len(keys) == 1 else f"joined-{sha256(' '.join(keys).encode()).hexdigest()}"
+        )
+
+    @property
+    def params(self) -> int:
+        """The distinct numbers: rows that tokens share count once."""
+        return self.packed.params
+
+    @property
+    def is_here(self) -> bool:
+        """Whether every part is on this machine."""
+        return all(map(self._units.is_here, self.packed.parts))
+
+    @property
+    def is_cut(self) -> bool:
+        """Never: a file that ends before its tensors do is refused when it is opened."""
+        return False
+
+    def rows(self, ids: Sequence[int]) -> F32:
+        """Rows in the order asked for, (len(ids), d_model) float32.
+
+        Where a row's bytes are spread over a part, the parts are fetched whole first.
+        """
+        self._check(ids)
+        if not self.packed.by_row:
+            self._bring()
+        return self.packed.rows(self._units.fetch, ids)
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, F32]]:
+        """As those of a plain table."""
+        from embtool.search.blocks import block_rows
+
+        self._bring()
+        stop = self.shape[0] if stop is None else stop
+        step = block_rows(self.shape[1])
+        buffer = np.empty((min(step, stop - start), self.shape[1]), np.float32)
+        for first in range(start, stop, step):
+            last = min(first + step, stop)
+            yield first, self.packed.rows(self._units.fetch, range(first, last), out=buffer)
+
+    def _bring(self) -> None:
+        for part in self.packed.parts:
+            self._units.bring(part)

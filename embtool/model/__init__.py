@@ -7,17 +7,18 @@ Model.open("gemma-3-270m").table().rows([5237])
 from functools import cached_property
 
 from embtool.config import Config
-from embtool.errors import SourceError, UnsupportedError
+from embtool.errors import FormatError, SourceError, UnsupportedError
 from embtool.header import TensorInfo
 from embtool.joined import Joined
 from embtool.model.checkpoint import find_tensor, open_checkpoint
 from embtool.model.choosing import choose_file
 from embtool.model.claims import claims_of_files, claims_of_gguf
+from embtool.model.packing import packed_of
 from embtool.model.records import Checkpoint
 from embtool.model.vocabulary import open_other, open_own, tokenizer_name
 from embtool.source import Progress, Source, open_source
-from embtool.table import Table
-from embtool.tensors import Tables, find_tables, scheme
+from embtool.table import PackedTable, Table, Units
+from embtool.tensors import Tables, find_tables
 from embtool.vocab import Vocabulary
 
 
@@ -107,15 +108,35 @@ class Model:
         return table
 
     def tensor(self, name: str) -> Table:
-        """Any matrix of the checkpoint, by its tensor's name."""
-        info = self.info(name)
-        packed = scheme(name, self.checkpoint.tensors)
-        if packed is not None:
-            raise UnsupportedError(
-                f"{self.ref}: {name} is stored quantized ({packed}), which is not read yet",
-                "use a copy of the model whose embeddings are not quantized",
-            )
-        return Table(self.source, self.checkpoint.files[name], info, self._progress)
+        """Any matrix of the checkpoint, by its tensor's name.
+
+        Raises:
+            UnsupportedError: it is packed in a way that is not read.
+        """
+        info, checkpoint = self.info(name), self.checkpoint
+        units = Units(self.source, checkpoint.files, self._progress)
+        packed = packed_of(self.source, checkpoint, info, lambda: self._claimed_width(name), units)
+        if packed is None:
+            return Table(self.source, checkpoint.files[name], info, self._progress)
+        return PackedTable(packed, checkpoint.files[name], units)
+
+    def parts(self, name: str) -> list[TensorInfo]:
+        """The stored tensors that a matrix is read from: itself, and what it is packed with."""
+        table = self.tensor(name)
+        return list(table.packed.parts) if isinstance(table, PackedTable) else [self.info(name)]
+
+    def _claimed_width(self, name: str) -> int | None:
+        """What the config claims of the width of the input table, or of a head as wide as that."""
+        config = self.config
+        if config is None or config.table_width is None:
+            return None
+        try:
+            tables = self.tables
+        except FormatError:  # several fit, and one of them was named
+            return None
+        alike = config.hidden_size in (None, config.table_width)
+        own = (tables.input, tables.extra, *((tables.output,) if alike else ()))
+        return config.table_width if name in own else None
 
     def info(self, name: str) -> TensorInfo:
         """Where a tensor lies; raises SourceError where the checkpoint has none of this name."""
@@ -123,10 +144,6 @@ class Model:
         if info is None:
             raise self.no_table(name)
         return info
-
-    def is_packed(self, name: str) -> bool:
-        """Whether a tensor holds packed integers, so that its shape is not the table's."""
-        return scheme(name, self.checkpoint.tensors) not in (None, "scaled")
 
     def no_table(self, name: str) -> SourceError:
         """The error that says which matrices there are instead."""

@@ -61,12 +61,17 @@ def find_tensor(source: Source, checkpoint: Checkpoint, name: str) -> TensorInfo
         FormatError: the shard lacks it, or is malformed.
         SourceError: the shard cannot be read.
     """
-    known = name in checkpoint.files or checkpoint.complete
-    if not known and checkpoint.file.endswith(".json"):
-        _read_index(source, checkpoint)
+    if name not in checkpoint.files:
+        name_all(source, checkpoint)
     if name in checkpoint.files and checkpoint.tensors.get(name) is None:
         _add_shard(source, checkpoint, checkpoint.files[name])
     return checkpoint.tensors.get(name)
+
+
+def name_all(source: Source, checkpoint: Checkpoint) -> None:
+    """Read the rest of an index that was read in pieces."""
+    if not checkpoint.complete and checkpoint.file.endswith(".json"):
+        _read_index(source, checkpoint)
 
 
 def _read_index(source: Source, checkpoint: Checkpoint) -> None:

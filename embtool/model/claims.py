@@ -31,6 +31,16 @@ def claims_of_files(source: Source, checkpoint: str | None) -> Config | None:
     return None
 
 
+def claims_object(source: Source, checkpoint: str) -> dict[str, object]:
+    """The config beside the checkpoint's file as it is, with ModelOpt's own file merged in."""
+    found: dict[str, object] = {}
+    for config in (_QUANTIZED, "config.json"):
+        name = beside(source, checkpoint, config)
+        if source.has(name):
+            found |= read_object(source, name)
+    return found
+
+
 def claims_of_gguf(checkpoint: Checkpoint) -> Config:
     """The same from a GGUF file's metadata; a part that is absent may hold the output table."""
     may_have_output = "output.weight" in checkpoint.files or not checkpoint.complete

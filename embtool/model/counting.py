@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from embtool.catalogue import lookup
-from embtool.errors import EmbtoolError, FormatError, SourceError
+from embtool.errors import EmbtoolError, FormatError, SourceError, UnsupportedError
 from embtool.header import TensorInfo
 from embtool.model import Model
 from embtool.model.checkpoint import read_all
 from embtool.model.choosing import passed_over
 from embtool.params import PRECISIONS, Params, TableFacts, count, index_total, stored_total
-from embtool.table import Table
+from embtool.table import PackedTable, Table
 from embtool.tensors import Tables
 
 #: Bytes compared at a time, and rows compared where the tables are far away.
@@ -33,8 +33,8 @@ def model_params(model: Model, precisions: Sequence[str] = PRECISIONS) -> Params
         infos = _infos(model, tables)
     except EmbtoolError as error:
         return _from_config(model, error, precisions)
-    facts = [_facts(model, role, parts) for role, parts in infos.items()]
-    equal, sampled = _compare(model, infos)
+    facts, unread = _facts(model, infos)
+    equal, sampled = (None, False) if unread else _compare(model, infos, facts)
     tokens, beyond = _tokens(model, facts[0].rows)
     total = _total(model, facts)
     return count(
@@ -50,7 +50,7 @@ def model_params(model: Model, precisions: Sequence[str] = PRECISIONS) -> Params
         total_params=total,
         found=tables,
         precisions=precisions,
-        notes=_notes(model),
+        notes=(*unread, *_notes(model)),
     )
 
 
@@ -92,33 +92,74 @@ def _infos(model: Model, tables: Tables) -> dict[str, list[TensorInfo]]:
     return {role: parts for role, parts in found.items() if parts}
 
 
-def _facts(model: Model, role: str, parts: Sequence[TensorInfo]) -> TableFacts:
-    """A packed table's width is the config's: its tensor's last dimension counts integers."""
+def _facts(
+    model: Model, infos: dict[str, list[TensorInfo]]
+) -> tuple[list[TableFacts], tuple[str, ...]]:
+    """The tables of each role; and why one is counted without being understood, if one is."""
+    facts, unread = [], []
+    for role, parts in infos.items():
+        try:
+            facts.append(_decoded_facts(model, role, parts))
+        except UnsupportedError as error:
+            facts.append(_claimed_facts(model, role, parts, error))
+            unread.append(error.message.removeprefix(f"{model.ref}: "))
+    return facts, tuple(unread)
+
+
+def _decoded_facts(model: Model, role: str, parts: Sequence[TensorInfo]) -> TableFacts:
+    """What the tables say: numbers, and the bytes that they are stored in."""
+    tables = [model.tensor(info.name) for info in parts]
+    first = tables[0]
+    rows = sum(table.shape[0] for table in tables)
+    params = sum(table.params for table in tables)
+    nbytes = sum(table.nbytes for table in tables)
+    width = first.shape[1]
+    return TableFacts(role, first.tensor, first.file, first.dtype, rows, width, params, nbytes)
+
+
+def _claimed_facts(
+    model: Model, role: str, parts: Sequence[TensorInfo], error: UnsupportedError
+) -> TableFacts:
+    """Of a table that is not understood the config's width; without one the error is raised."""
     first, config = parts[0], model.config
+    if config is None or config.table_width is None:
+        raise error
     rows = sum(info.shape[0] for info in parts)
-    width = first.shape[-1]
-    if model.is_packed(first.name) and config is not None and config.table_width is not None:
-        width = config.table_width
+    width = config.table_width
     nbytes = sum(info.stop - info.start for info in parts)
     file = model.checkpoint.files[first.name]
     return TableFacts(role, first.name, file, first.dtype, rows, width, rows * width, nbytes)
 
 
-def _compare(model: Model, infos: dict[str, list[TensorInfo]]) -> tuple[bool | None, bool]:
+def _compare(
+    model: Model, infos: dict[str, list[TensorInfo]], facts: Sequence[TableFacts]
+) -> tuple[bool | None, bool]:
     """Whether two stored tables are equal, and whether only some rows were compared."""
     if "output" not in infos:
         return None, False
-    (first, *extra), (second, *_) = infos["input"], infos["output"]
-    if extra or first.shape != second.shape or first.dtype != second.dtype:
+    if (
+        len(infos["input"]) > 1
+        or len({(fact.rows, fact.d_model, fact.dtype) for fact in facts}) > 1
+    ):
         return False, False
-    tables = [model.tensor(info.name) for info in (first, second)]
-    if any(table.is_cut for table in tables):
+    first, second = (model.tensor(infos[role][0].name) for role in ("input", "output"))
+    if first.is_cut or second.is_cut:
         return None, False
-    if all(table.is_here for table in tables):
-        return _same_bytes(*tables), False
+    here = first.is_here and second.is_here
+    plain = not isinstance(first, PackedTable) and not isinstance(second, PackedTable)
+    if here and plain:
+        return _same_bytes(first, second), False
     rows = first.shape[0]
     ids = [rows * k // _SAMPLES + rows // (2 * _SAMPLES) for k in range(_SAMPLES)]
-    return bool(np.array_equal(tables[0].stored_rows(ids), tables[1].stored_rows(ids))), True
+    if plain:
+        return bool(np.array_equal(first.stored_rows(ids), second.stored_rows(ids))), True
+    same = np.array_equal(first.rows(ids), second.rows(ids), equal_nan=True)
+    return same and (not here or _same_rows(first, second)), not here
+
+
+def _same_rows(first: Table, second: Table) -> bool:
+    pairs = zip(first.blocks(), second.blocks(), strict=True)
+    return all(np.array_equal(a, b, equal_nan=True) for (_, a), (_, b) in pairs)
 
 
 def _same_bytes(first: Table, second: Table) -> bool:

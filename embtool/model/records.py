@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embtool.header import TensorInfo
+
+if TYPE_CHECKING:
+    from embtool.packed import Packed
 
 
 @dataclass(slots=True)
@@ -14,7 +17,8 @@ class Checkpoint:
     `file` stands for the whole: the file, the index of its shards, or its first part. `files`
     says which file holds which tensor. `metadata` is that of a GGUF file. `complete` tells
     whether every tensor is listed; `total_params` and `total_nbytes` are the index's own figures,
-    if it gives them. `notes` are sentences about files that are damaged or not there.
+    if it gives them. `notes` are sentences about files that are damaged or not there. `packed`
+    holds tables of which the file's own layout tells how they are read.
     """
 
     file: str
@@ -25,6 +29,7 @@ class Checkpoint:
     total_params: int | None = None
     total_nbytes: int | None = None
     notes: tuple[str, ...] = ()
+    packed: "dict[str, Packed]" = field(default_factory=dict)
 
     def note(self, sentence: str) -> None:
         """Add a sentence, once."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class TableFacts:
     """One stored (or claimed: `tensor` and `file` None) table.
 
-    `params` = rows * d_model, also where the numbers are packed; `stored_bytes` are the bytes in
-    the file, scales included.
+    `params` = rows * d_model, also where the numbers are packed; less only where tokens share rows.
+    `stored_bytes` are the bytes in the file, scales included.
     """
 
     role: str

@@ -8,7 +8,16 @@ from embtool.header import TensorInfo
 
 # Integers that hold several numbers each, or a whole quantization's state.
 PACKED = (".qweight", ".weight_packed", ".absmax", ".qzeros")
-SCALES = ("_scale", "_scale_inv", ".scales", ".biases", "_scale_2", ".input_scale", ".k_scale")
+SCALES = (
+    "_scale",
+    "_scale_inv",
+    ".scales",
+    ".biases",
+    "_scale_2",
+    ".input_scale",
+    ".k_scale",
+    ".SCB",
+)
 NOT_NUMBERS = ("I16", "I32", "I64", "U16", "U32", "U64", "BOOL")
 NBYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 
@@ -23,7 +32,7 @@ def stored_total(tensors: Mapping[str, TensorInfo]) -> int | None:
         return None
     total = 0
     for name, info in tensors.items():
-        if name.endswith(".scales"):
+        if name.endswith(".scales") or (info.dtype == "U8" and name.endswith(".weight")):
             return None
         if info.dtype in NOT_NUMBERS or name.endswith(SCALES):
             continue

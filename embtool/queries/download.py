@@ -82,7 +82,8 @@ def _wanted(model: Model, tables: str) -> list[tuple[str, TensorInfo]]:
         names.setdefault(found.output or found.input, "output")
     if tables not in ("input", "output", "both"):
         names[tables] = tables
-    infos = [(role, model.info(name)) for name, role in names.items() if name is not None]
+    named = [(role, name) for name, role in names.items() if name is not None]
+    infos = [(role, part) for role, name in named for part in model.parts(name)]
     if not infos:
         raise model.no_table(tables)
     return infos

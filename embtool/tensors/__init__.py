@@ -206,6 +206,8 @@ def _suits(name: str, table: str, tensors: Tensors, config: Config) -> bool:
     width = packed or head.shape[1] in (body.shape[1], config.hidden_size)
     # A reward or a class head is short; a vocabulary's may lack the rows of some extra tokens.
     rows = 2 * head.shape[0] > body.shape[0] if clear else head.shape[0] == body.shape[0]
+    if packed and clear:  # codes may lie flat, or column by column
+        return True
     return width and rows
 
 
