@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from datetime import date
 from typing import Any
 
 
@@ -22,4 +23,6 @@ def plain(value: Any) -> Any:  # noqa: ANN401 -- whatever a record's field holds
         return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
+    if isinstance(value, date):
+        return value.isoformat()
     return value
