@@ -42,7 +42,7 @@ def hostile_model(folder):
     return model
 
 
-def figures(model):
+def figures(model, compared=10):
     choices, candidates = Choices(), Candidates()
     words = model.vocabulary.displayed()
     return {
@@ -50,7 +50,7 @@ def figures(model):
         "neighbors": words_map(model, ["id:0", "id:1"], choices, candidates, 3),
         "analogy": analogy_map(model, ["id:0", "id:1", "id:2"], choices, candidates),
         "norms": norm_figure(model, choices),
-        "heatmap": similarity(model, [f"id:{i}" for i in range(10)], choices),
+        "heatmap": similarity(model, [f"id:{i}" for i in range(compared)], choices),
     }
 
 
