@@ -17,6 +17,12 @@ def read(**claims):
     return read_config(claims, "config.json")
 
 
+@pytest.mark.format(
+    "Config",
+    kind="75 real configs, from DeepSeek-V3 to Whisper",
+    model="see `tests/facts/configs.jsonl`",
+    does="gives vocabulary, widths, tied or not, dtype and quantization as known of each",
+)
 @pytest.mark.parametrize("fact", REAL, ids=lambda fact: f"{fact['model']}:{fact['file']}")
 def test_every_real_config_gives_its_sizes(fact):
     config = read_config(fact["config"], fact["file"])
@@ -55,6 +61,12 @@ def test_layers_that_predict_further_tokens(model, layers):
     assert read_config(fact["config"], "config.json").mtp_layers == layers
 
 
+@pytest.mark.format(
+    "Config",
+    kind="sizes nested under `text_config`, others under `vision_config`",
+    model="google/gemma-3-4b-it, Qwen/Qwen3-VL-2B-Instruct",
+    does="the text model's own come first, then the top; never the vision model's",
+)
 def test_text_comes_before_the_top_and_vision_never():
     config = read(
         vision_config={"vocab_size": 7, "hidden_size": 7, "tie_word_embeddings": True},
@@ -70,6 +82,12 @@ def test_a_text_section_without_a_vocabulary_leaves_it_to_the_top():
     assert (config.vocab_size, config.hidden_size) == (257216, 2048)
 
 
+@pytest.mark.format(
+    "Config",
+    kind="`thinker_config.text_config`, and a talker with a table of its own",
+    model="Qwen/Qwen2.5-Omni-7B",
+    does="takes the thinker's",
+)
 def test_deeper_sections_and_a_talker_that_is_no_text_model():
     config = read(
         talker_config={"vocab_size": 8448, "hidden_size": 896},
@@ -82,6 +100,12 @@ def test_deeper_sections_and_a_talker_that_is_no_text_model():
     assert config.path == "thinker_config.text_config"
 
 
+@pytest.mark.format(
+    "Config",
+    kind="sizes below another name",
+    model="suno/bark (`semantic_config`)",
+    does="takes the first section that has both",
+)
 def test_sizes_below_an_unusual_name_are_the_last_resort():
     config = read(
         model_type="bark", semantic_config={"input_vocab_size": 10048, "hidden_size": 768}
@@ -90,6 +114,18 @@ def test_sizes_below_an_unusual_name_are_the_last_resort():
     assert config.path == "semantic_config"
 
 
+@pytest.mark.format(
+    "Config",
+    kind="`embedding_size` and the like that are a width",
+    model="albert-base-v2, facebook/opt-350m (`word_embed_proj_dim`), google/rembert",
+    does="the table's width, beside the model's",
+)
+@pytest.mark.format(
+    "Config",
+    kind="`embedding_size` and the like that are a number of rows",
+    model="allenai/Molmo-7B-D, state-spaces/mamba-130m (`pad_vocab_size_multiple`), Qwen/Qwen-72B",
+    does="the table's rows, beside the vocabulary's size",
+)
 @pytest.mark.parametrize(
     ("claims", "width", "rows"),
     [
@@ -113,6 +149,12 @@ def test_width_and_rows_of_the_table(claims, width, rows):
     )
 
 
+@pytest.mark.format(
+    "Config",
+    kind="no `tie_word_embeddings`",
+    model="openai-community/gpt2, bigscience/bloom, google/gemma-2b",
+    does="the default of the model type, and a note that only the default is known",
+)
 @pytest.mark.parametrize(
     ("claims", "tied", "whence"),
     [
@@ -130,6 +172,12 @@ def test_tied_is_what_the_config_says_or_its_type_defaults_to(claims, tied, when
     assert (config.tied, config.tied_from, config.notes) == (tied, whence, ())
 
 
+@pytest.mark.format(
+    "Config",
+    kind="a default of tying that changed between releases of transformers",
+    model="llava, google/mt5-small",
+    does="left open, with a note",
+)
 def test_a_default_that_changed_between_releases_is_no_default():
     config = read(model_type="mt5")
     assert config.tied is None
@@ -191,6 +239,12 @@ def test_quantization(claims, scheme):
     assert read(**claims).quantization == scheme
 
 
+@pytest.mark.format(
+    "Config",
+    kind="no size at all",
+    model="minishlab/potion-base-8M (Model2Vec)",
+    does="the header alone tells",
+)
 def test_a_model2vec_config_has_no_size_in_it():
     config = read(normalize=True, embedding_dtype="int8", vocabulary_quantization=10000)
     assert config == Config("config.json", dtype="I8")
@@ -252,6 +306,12 @@ def test_sections_nest_only_so_deep():
     assert read_config(deep, "config.json").vocab_size is None
 
 
+@pytest.mark.format(
+    "Config",
+    kind="GGUF metadata",
+    model="gemma-3-270m",
+    does="architecture, width, layers, and tied where no `output.weight` is stored",
+)
 def test_gguf_metadata():
     metadata = {
         "general.architecture": "gemma3",

@@ -42,6 +42,12 @@ def all_codes(name: str) -> np.ndarray:
     return codes.view(np.uint8).reshape(1, -1)
 
 
+@pytest.mark.format(
+    "GGUF",
+    kind="tables in F32, F16, BF16",
+    model="GGUF files that were not quantized",
+    does="each of the 65,536 patterns as an independent decoder has it",
+)
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_pattern(name):
     got = dtypes.decode(name, all_codes(name)).view(np.uint32)[0]

@@ -35,6 +35,12 @@ def test_block_sizes_are_the_package_s():
         assert dtypes.block(kind.name) == size, kind.name
 
 
+@pytest.mark.format(
+    "GGUF",
+    kind="tables in Q4_0 Q4_1 Q5_0 Q5_1 Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4, TQ1_0, TQ2_0",
+    model="every GGUF repository; gpt-oss (MXFP4), BitNet (TQ1_0)",
+    does="decoded to the same bits as by the `gguf` package",
+)
 @pytest.mark.parametrize("name", SCHEMES)
 def test_random_blocks(name):
     """All bit patterns, so also scales that are infinite, NaN or subnormal."""
@@ -106,6 +112,12 @@ def gemma_rows(path, ids):
         )
 
 
+@pytest.mark.format(
+    "GGUF",
+    kind="a Q8_0 table",
+    model="gemma-3-270m",
+    does="decoded to the same bits as by the `gguf` package",
+)
 def test_gemma_s_own_rows(gemma_path):
     ids = range(0, 262_144, 257)
     stored = gemma_rows(gemma_path, ids)

@@ -87,6 +87,12 @@ def cases(row, wrapper):
             yield shapes | {wrapper + n: shape for n in listed(row["same"])}, wrapper + table, ...
 
 
+@pytest.mark.format(
+    "Names",
+    kind="every model type that names a table, with and without prefixes, old names and new",
+    model="384 model classes, see `tests/facts/tensor_names.tsv`",
+    does="finds that table and no other",
+)
 @pytest.mark.parametrize("known", ["shapes", "names"])
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['model_type']}-{row['class']}")
 def test_every_model_class_gives_its_own_table(row, known):
@@ -116,6 +122,12 @@ def config_of(row, rows, width):
     )
 
 
+@pytest.mark.format(
+    "Names",
+    kind="every header and index of a list of real ones",
+    model="see `tests/facts/headers.jsonl`",
+    does="finds its tables and no other",
+)
 @pytest.mark.parametrize("fact", HEADERS, ids=lambda fact: fact["source"].split(" ")[0][-50:])
 @pytest.mark.parametrize("configured", [True, False])
 def test_every_real_header_gives_its_own_tables(fact, configured):
@@ -127,6 +139,12 @@ def test_every_real_header_gives_its_own_tables(fact, configured):
     assert (found.input, found.output) == (fact["input"], fact["output"])
 
 
+@pytest.mark.format(
+    "Names",
+    kind="copies of the table in layers that predict further tokens",
+    model="deepseek-ai/DeepSeek-V3 (layer 61)",
+    does="passed over, and named",
+)
 def test_copies_for_further_tokens_are_passed_over():
     tensors = header(
         **{
@@ -146,6 +164,12 @@ def test_copies_for_further_tokens_are_passed_over():
     ]
 
 
+@pytest.mark.format(
+    "Names",
+    kind="tables for each layer, for pictures and for sound",
+    model="google/gemma-3n-E4B (`embed_tokens_per_layer`, 4.4 times as large)",
+    does="passed over, and named",
+)
 def test_per_layer_vision_and_audio_tables_are_passed_over():
     tensors = header(
         **{
@@ -229,6 +253,12 @@ def test_tables_of_different_heights():
     assert (found.input, found.output) == tuple(tensors)
 
 
+@pytest.mark.format(
+    "Names",
+    kind="a head that is no vocabulary",
+    model="OpenAssistant/oasst-rm-2.1-pythia-1.4b",
+    does="no output table",
+)
 def test_a_reward_head_is_no_output_table():
     tensors = header(**{"model.embed_tokens.weight": (32000, 64), "lm_head.weight": (1, 64)})
     found = find_tables(tensors, None)
@@ -242,6 +272,12 @@ def test_a_vague_head_counts_only_where_its_shape_fits(name, shape, fits):
     assert find_tables(tensors, None).output == (name if fits else None)
 
 
+@pytest.mark.format(
+    "Names",
+    kind="encoder and decoder with a table each",
+    model="facebook/wmt19-en-de (FSMT)",
+    does="the encoder's is the input, the decoder's the output",
+)
 def test_encoder_and_decoder_with_a_table_each():
     tensors = header(
         **{
@@ -254,6 +290,12 @@ def test_encoder_and_decoder_with_a_table_each():
     assert found.output == "model.decoder.embed_tokens.weight"
 
 
+@pytest.mark.format(
+    "Names",
+    kind="one table under three names",
+    model="google-t5/t5-small",
+    does="`shared`; the copies are named",
+)
 def test_the_shared_table_comes_before_its_copies():
     names = ["decoder.embed_tokens", "encoder.embed_tokens", "shared"]
     found = find_tables(header(**{f"{name}.weight": (32128, 64) for name in names}), None)
@@ -261,6 +303,12 @@ def test_the_shared_table_comes_before_its_copies():
     assert [other.reason for other in found.passed_over] == ["is stored beside shared.weight"] * 2
 
 
+@pytest.mark.format(
+    "Names",
+    kind="several tables of equal right",
+    model="checkpoints of two models in one",
+    does="an error that lists them, unless the config decides",
+)
 def test_two_tables_of_equal_right_are_an_error_until_the_config_decides():
     tensors = header(**{"a.embed_tokens.weight": (50, 8), "b.embed_tokens.weight": (60, 8)})
     with pytest.raises(FormatError) as error:
@@ -288,6 +336,12 @@ def test_the_shape_finds_a_table_of_an_unknown_name():
     assert find_tables(tensors, config).input == "lexicon.weight"
 
 
+@pytest.mark.format(
+    "Names",
+    kind="a name that nobody knows",
+    model="one matrix in a file",
+    does="the only matrix is the table",
+)
 def test_the_only_matrix_of_a_file_is_its_table():
     tensors = header(**{"vectors": (500, 16), "bias": (16,)})
     assert find_tables(tensors, None).input == "vectors"
