@@ -5,6 +5,7 @@ Model.open("gemma-3-270m").table().rows([5237])
 """
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from embtool.config import Config
 from embtool.errors import FormatError, SourceError, UnsupportedError
@@ -15,11 +16,15 @@ from embtool.model.choosing import choose_file
 from embtool.model.claims import claims_of_files, claims_of_gguf
 from embtool.model.packing import packed_of
 from embtool.model.records import Checkpoint
+from embtool.model.vectors import Vectors, open_vectors, vectors_kind
 from embtool.model.vocabulary import open_other, open_own, tokenizer_name
 from embtool.source import Progress, Source, open_source
 from embtool.table import PackedTable, Table, Units
 from embtool.tensors import Tables, find_tables
 from embtool.vocab import Vocabulary
+
+if TYPE_CHECKING:
+    from embtool.vectors import Kind
 
 
 def _silent(done: int, total: int) -> None:
@@ -63,6 +68,8 @@ class Model:
         file = self._checkpoint_file
         if file is not None and file.endswith(".gguf"):
             return claims_of_gguf(self.checkpoint)
+        if self._vectors_kind is not None:
+            return None
         return claims_of_files(self.source, file)
 
     @cached_property
@@ -74,9 +81,23 @@ class Model:
             return None
 
     @cached_property
+    def _vectors_kind(self) -> "Kind | None":
+        return vectors_kind(self.source, self._checkpoint_file)
+
+    @cached_property
+    def _vectors(self) -> Vectors | None:
+        """The table and the words of a file of classic vectors; None for any other checkpoint."""
+        file, kind = self._checkpoint_file, self._vectors_kind
+        if file is None or kind is None:
+            return None
+        return open_vectors(self.source, file, kind, self._progress)
+
+    @cached_property
     def checkpoint(self) -> Checkpoint:
         """Which file holds which tensor."""
         file = self._checkpoint_file or choose_file(self.source)
+        if self._vectors is not None:
+            return self._vectors.checkpoint
         config = None if file.endswith(".gguf") else self.config
         return open_checkpoint(self.source, file, config)
 
@@ -87,6 +108,8 @@ class Model:
         Raises:
             FormatError: several tensors fit equally well.
         """
+        if self._vectors is not None:
+            return Tables(self._vectors.table.tensor, None)
         return find_tables(self.checkpoint.tensors, self.config)
 
     def table(self, name: str = "input") -> Table:
@@ -114,6 +137,8 @@ class Model:
             UnsupportedError: it is packed in a way that is not read.
         """
         info, checkpoint = self.info(name), self.checkpoint
+        if self._vectors is not None:
+            return self._vectors.table
         units = Units(self.source, checkpoint.files, self._progress)
         packed = packed_of(self.source, checkpoint, info, lambda: self._claimed_width(name), units)
         if packed is None:
@@ -168,6 +193,8 @@ class Model:
         """
         if self._tokenizer is not None:
             return open_other(self._tokenizer, offline=self._offline)
+        if self._vectors is not None:
+            return self._vectors.vocabulary()
         return open_own(self.source, self._checkpoint_file, lambda: self.checkpoint.metadata or {})
 
     @property
@@ -175,5 +202,6 @@ class Model:
         """The vocabulary where it needs no request: on this machine, or kept in the cache."""
         file = self._checkpoint_file or ""
         here = self._tokenizer is not None or file.endswith(".gguf")
+        here = here or self._vectors is not None
         here = here or self.source.path(tokenizer_name(self.source, file)) is not None
         return self.vocabulary if here else None

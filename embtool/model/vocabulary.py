@@ -8,7 +8,8 @@ from embtool.errors import SourceError
 from embtool.model.choosing import choose_file
 from embtool.model.claims import beside
 from embtool.model.gguf_parts import open_gguf
-from embtool.source import Source, open_source
+from embtool.model.vectors import open_vectors, vectors_kind
+from embtool.source import Source, open_source, silent
 from embtool.vocab import (
     Vocabulary,
     no_vocabulary,
@@ -44,6 +45,9 @@ def open_other(ref: str, *, offline: bool) -> Vocabulary:
         return _from_json(source, file)
     if file is not None or not source.has(TOKENIZER):
         file = choose_file(source)
+    kind = vectors_kind(source, file)
+    if file is not None and kind is not None:
+        return open_vectors(source, file, kind, silent).vocabulary()
     vocabulary = open_own(source, file, lambda: open_gguf(source, file or "").metadata or {})
     if vocabulary.kind == "none":
         raise SourceError(

@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from embtool.errors import SourceError
 from embtool.header import TensorInfo
 
-#: Endings of checkpoint files that can stand for a whole model.
-FILE_ENDINGS = (".safetensors", ".gguf")
+#: Endings of files that can stand for a whole model: checkpoints, and classic word vectors.
+FILE_ENDINGS = (
+    *(".safetensors", ".gguf", ".bin", ".pth", ".pt"),
+    *(".npy", ".npz", ".vec", ".txt", ".gz"),
+)
 _HUB_ID = re.compile(
     r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^:@\s]+))?(?::(?P<file>[^:\s]+))?"
 )

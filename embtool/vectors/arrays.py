@@ -146,6 +146,11 @@ class Npz:
         name = self._table.name.removesuffix(".npy")
         return read_npy(self._read, start, stop, f"{self._file}: {shown(self._table.name)}", name)
 
+    @property
+    def has_words(self) -> bool:
+        """Whether a member lists the words."""
+        return self._words is not None
+
     def words(self) -> list[bytes] | None:
         """The words in UTF-8 (bytes as they are), or None; read whole."""
         member = self._words

@@ -41,7 +41,12 @@ expression, an unknown form.
 """
 
 from embtool.vocab.display import escape, unescape
-from embtool.vocab.opening import no_vocabulary, open_gguf_vocabulary, open_vocabulary
+from embtool.vocab.opening import (
+    no_vocabulary,
+    open_gguf_vocabulary,
+    open_vocabulary,
+    open_words,
+)
 from embtool.vocab.scripts import script
 from embtool.vocab.vocabulary import Vocabulary
 from embtool.vocab.word import Word
@@ -55,6 +60,7 @@ __all__ = [
     "no_vocabulary",
     "open_gguf_vocabulary",
     "open_vocabulary",
+    "open_words",
     "script",
     "unescape",
 ]

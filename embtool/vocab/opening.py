@@ -1,7 +1,7 @@
 """A vocabulary from each of the places where one is written."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,31 @@ def open_gguf_vocabulary(
 
     return Vocabulary(
         lambda: open_index(key, "gguf", build), encoder, functools.partial(Own, key), asked
+    )
+
+
+def open_words(key: str, origin: str, words: Callable[[], Sequence[bytes]]) -> Vocabulary:
+    """The vocabulary of a list of words, one a row, as bytes that need not be UTF-8.
+
+    key: the identity that its index is kept under; origin: what the list is, so that another list
+    of the same file is not taken for it; words: gives them, and is called at most once.
+    """
+
+    def build() -> bytes:
+        from embtool.vocab.word_list import contents_of
+
+        return pack(contents_of(words()), origin)
+
+    def encoder(index: Index) -> Encoder:
+        from embtool.vocab.word_list import WordList
+
+        return WordList(index)
+
+    return Vocabulary(
+        lambda: open_index(key, origin, build),
+        encoder,
+        functools.partial(Own, key),
+        lambda index: None,
     )
 
 
