@@ -75,6 +75,12 @@ def test_all_exponents():
 # --- FP8 and INT8 with scales --------------------------------------------------------------
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="FP8 with a scale for each block of 128 x 128",
+    model="deepseek-ai/DeepSeek-V3 (its linear layers)",
+    does="read by row and block",
+)
 @pytest.mark.parametrize(("rows", "width"), [(256, 256), (300, 200), (129, 384), (5, 64)])
 @pytest.mark.parametrize("name", ["weight_scale_inv", "weight_scale", "scale"])
 def test_fp8_in_blocks_of_128(rows, width, name):
@@ -96,6 +102,12 @@ def test_the_config_s_block_decides_where_several_fit():
         table_of(tensors)
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="FP8 with a scale for all, for a row or for a run",
+    model="nvidia/Llama-3.1-70B-Instruct-FP8 (its linear layers)",
+    does="read, whichever the shape of the scales says",
+)
 @pytest.mark.parametrize("shape", [(), (1,), (1, 1), (40,), (40, 1), (40, 3)])
 def test_fp8_with_a_scale_for_all_for_a_row_or_for_a_run(shape):
     stored = RNG.integers(0, 256, (40, 96)).astype(np.uint8)
@@ -106,6 +118,12 @@ def test_fp8_with_a_scale_for_all_for_a_row_or_for_a_run(shape):
     same_bits(got, ALL_E4M3[stored] * each)
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="MXFP8",
+    model="mlx-community models of mode mxfp8",
+    does="read by the OCP specification",
+)
 def test_mxfp8_has_exponents_for_32_numbers():
     stored = RNG.integers(0, 256, (9, 64)).astype(np.uint8)
     exponents = np.array([[0, 255], *RNG.integers(100, 150, (8, 2))], np.uint8)
@@ -127,6 +145,12 @@ def test_int8_with_zero_points():
 # --- NVFP4, MXFP4 --------------------------------------------------------------------------
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="NVFP4, of ModelOpt or compressed-tensors",
+    model="nvidia/DeepSeek-V3.1-NVFP4 (its linear layers)",
+    does="read with both scales",
+)
 @pytest.mark.parametrize(
     "names", [("weight", "weight_scale_2"), ("weight_packed", "weight_global_scale")]
 )
@@ -145,6 +169,12 @@ def test_nvfp4(names):
 # --- MLX -----------------------------------------------------------------------------------
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="MLX, 2 to 8 bits",
+    model="lmstudio-community/Qwen3-14B-MLX-4bit",
+    does="read; rows are as wide as the model, not as the packed tensor",
+)
 @pytest.mark.parametrize(("bits", "group"), list(product([2, 3, 4, 5, 6, 8], [32, 64, 128])))
 def test_mlx(bits, group):
     numbers = RNG.integers(0, 1 << bits, (6, 2 * group))
@@ -171,6 +201,12 @@ def test_mlx_alone_is_read_only_where_one_way_of_packing_fits():
 # --- compressed-tensors --------------------------------------------------------------------
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="compressed-tensors, packed integers",
+    model="RedHatAI models whose embeddings are w4a16",
+    does="read, with and without zero points",
+)
 @pytest.mark.parametrize(("bits", "zeros"), list(product([2, 3, 4, 5, 6, 8], [True, False])))
 def test_compressed_tensors(bits, zeros):
     rows, width, groups, half = 70, 192, 3, 1 << (bits - 1)
@@ -203,6 +239,12 @@ def test_a_weight_shape_that_lies_is_refused():
 # --- GPTQ and AWQ --------------------------------------------------------------------------
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="GPTQ",
+    model="models quantized with their head",
+    does="read, in either order of groups",
+)
 @pytest.mark.parametrize(("bits", "form"), list(product([2, 3, 4, 8], ["gptq", "gptq_v2", None])))
 @pytest.mark.parametrize("ordered", [True, False])
 def test_gptq(bits, form, ordered):
@@ -235,6 +277,12 @@ def test_a_group_that_is_not_there_is_refused():
         packed.rows(stored.fetch, [0])
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="AWQ",
+    model="models quantized with their head",
+    does="read",
+)
 def test_awq():
     width, rows, groups = 64, 48, 2
     numbers = RNG.integers(0, 16, (rows, width))
@@ -257,6 +305,12 @@ def test_awq():
 # --- bitsandbytes --------------------------------------------------------------------------
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="bitsandbytes NF4 and FP4, scales nested or not",
+    model="reubzdubz/Molmo7B_D_NF4Quant (its linear layers)",
+    does="read",
+)
 @pytest.mark.parametrize("run", [32, 64, 128, 512])
 @pytest.mark.parametrize("nested", [True, False])
 def test_four_bits_of_bitsandbytes(run, nested):
@@ -282,6 +336,12 @@ def test_four_bits_of_bitsandbytes(run, nested):
     same_bits(decoded(tensors), want)
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="bitsandbytes INT8",
+    model="models loaded with `load_in_8bit` and saved",
+    does="read",
+)
 def test_int8_of_bitsandbytes():
     numbers = np.resize(np.arange(-128, 128), (6, 128)).astype(np.int8)
     scale = np.array([0, 1, 127, 1e-40, 3.3, 1e30], np.float32)
@@ -292,6 +352,12 @@ def test_int8_of_bitsandbytes():
 # --- rows shared by tokens -----------------------------------------------------------------
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="tokens that share rows",
+    model="minishlab models with a quantized vocabulary (`mapping`)",
+    does="each token gives its row; `params` counts the distinct ones",
+)
 def test_tokens_that_share_rows():
     rows = RNG.integers(-127, 128, (5, 8)).astype(np.int8)
     mapping = np.array([4, 0, 0, 3, 1, 2, 4], np.int64)

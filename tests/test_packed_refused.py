@@ -77,6 +77,12 @@ REFUSED = {
 }
 
 
+@pytest.mark.format(
+    "Quantized",
+    kind="a scheme that is not known",
+    model="models newer than this program",
+    does="refused by name; its integers are never shown as numbers",
+)
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
     tensors, reason = REFUSED[name]

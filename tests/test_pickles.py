@@ -35,6 +35,12 @@ def numbers(raw, info, dtype="<f4"):
     return np.frombuffer(raw[info.start : info.stop], dtype).reshape(info.shape)
 
 
+@pytest.mark.format(
+    "Other",
+    kind="`pytorch_model.bin` and other files of `torch.save`",
+    model="facebook/opt-350m",
+    does="read without running anything of them",
+)
 @pytest.mark.parametrize("name", ["torch_zip.bin", "torch_legacy.bin"])
 def test_what_torch_wrote(name):
     raw = (FILES / name).read_bytes()
@@ -94,6 +100,12 @@ def test_a_checkpoint_s_state_dict_is_taken_without_its_optimizer():
     np.testing.assert_array_equal(numbers(raw, pickled.header().tensors["wte.weight"]), TABLE)
 
 
+@pytest.mark.format(
+    "Other",
+    kind="originals split for tensor parallelism",
+    model="meta-llama/Meta-Llama-3-70B (`consolidated.00.pth` to `.07.pth`)",
+    does="the pieces are one table",
+)
 def test_pieces_of_tensor_parallel_originals():
     raws = [(FILES / f"consolidated.0{n}.pth").read_bytes() for n in range(2)]
     infos = [opened(raw).header().tensors["tok_embeddings.weight"] for raw in raws]

@@ -171,6 +171,12 @@ def refused(raw, what):
     assert what in caught.value.message
 
 
+@pytest.mark.format(
+    "Other",
+    kind="a pickle that runs something",
+    model="malicious checkpoints",
+    does="refused; nothing of it runs",
+)
 @pytest.mark.parametrize("name", RUNNING)
 def test_nothing_runs(name, nothing_planted):
     value, what = RUNNING[name]
