@@ -19,7 +19,7 @@ def read(**claims):
 
 @pytest.mark.format(
     "Config",
-    kind="75 real configs, from DeepSeek-V3 to Whisper",
+    kind="75 real configs, from ALBERT to DeepSeek-V4",
     model="see `tests/facts/configs.jsonl`",
     does="gives vocabulary, widths, tied or not, dtype and quantization as known of each",
 )
