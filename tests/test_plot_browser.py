@@ -101,7 +101,7 @@ def pixels(browser, page, folder, *more):
 def test_a_browser_shows_thirty_words_and_none_covers_another(browser, tmp_path):
     figure = figures(model_of(tmp_path / "m", WORDS))["map"]
     dom = Dom(browser(page_of(tmp_path, figure), "--dump-dom"))
-    # the page's script has measured each label as it is drawn, and hidden what would cover one
+    # the page's script has measured each label as it is drawn, and would hide what covers one
     assert labels({"dom": dom, "scene": scene(figure)}) == [(word, True) for word in WORDS]
     tips = [attributes["data-tip"] for attributes, _ in dom.all("g") if "data-tip" in attributes]
     assert tips == [
@@ -110,6 +110,15 @@ def test_a_browser_shows_thirty_words_and_none_covers_another(browser, tmp_path)
         )
         for point in figure.points
     ]
+
+
+def test_labels_do_not_overlap_as_the_browser_draws_them(browser, tmp_path):
+    for words in (WORDS, CHINESE):
+        figure = figures(model_of(tmp_path / "m", words))["map"]
+        for zoom in ("", 'dispatchEvent(new KeyboardEvent("keydown", { key: "+" }));'):
+            dom = Dom(browser(page_of(tmp_path, figure, zoom + PAIRS), "--dump-dom"))
+            said = {attributes["id"]: text for attributes, text in dom.all("pre")}
+            assert said == {"shown": str(len(words)), "pairs": "0"}
 
 
 def test_no_token_becomes_a_part_of_the_page(browser, tmp_path):
@@ -150,6 +159,16 @@ for (const [name, value] of lines) {
   line.textContent = value;
   document.body.append(line);
 }
+"""
+# Pairs of labels that cover one another as they are drawn; a font's line is higher than its ink.
+PAIRS = """
+const lines = [];
+const boxes = [...document.querySelectorAll(".spot text:not(.crowded)")].map((label) => {
+  const { left, right, top, bottom } = label.getBoundingClientRect();
+  return { left, right, top: top + 3, bottom: bottom - 3 };
+});
+lines.push(["shown", boxes.length], ["pairs", boxes.flatMap((a, i) => boxes.slice(0, i).filter(
+  (b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).length]);
 """
 # Every character of the labels by itself, in the font of the labels: how many look different?
 DRAW = """

@@ -12,21 +12,59 @@ for (const title of svg.querySelectorAll("#marks title")) {
   title.remove();
 }
 
+// Points with their labels: where each stood at first, and how wide the browser draws it.
+const spots = [...svg.querySelectorAll(".spot")].map((spot) => {
+  const text = spot.querySelector("text");
+  const { e: x, f: y } = spot.transform.baseVal.getItem(0).matrix;
+  const anchor = text.getAttribute("text-anchor") ?? "start";
+  const home = { x: +text.getAttribute("x"), y: +text.getAttribute("y"), anchor };
+  const width = text.getComputedTextLength();
+  const placed = !text.classList.contains("crowded");
+  return { x, y, text, width, home, placed, leader: spot.querySelector("line") };
+});
+const near = [
+  { x: 9, y: 5, anchor: "start" }, { x: -9, y: 5, anchor: "end" },
+  { x: 0, y: -10, anchor: "middle" }, { x: 0, y: 20, anchor: "middle" },
+];
+
 function place() {
   marks.setAttribute("transform", `translate(${left} ${top_}) scale(${scale})`);
   svg.style.setProperty("--inverse", 1 / scale);
-  thin();
 }
 
-// A label is shown where it covers none that is shown already; those of words come first.
-function thin() {
+// The room of a label at a place beside its point, as large as the point stands.
+function room(spot, { x, y, anchor }) {
+  const start = { start: 0, middle: spot.width / 2, end: spot.width }[anchor];
+  const box = { left: spot.x * scale + x - start, top: spot.y * scale + y - 12 };
+  return { ...box, right: box.left + spot.width, bottom: box.top + 16 };
+}
+
+function free(box, taken) {
+  return taken.every((other) => box.right <= other.left || other.right <= box.left ||
+    box.bottom <= other.top || other.bottom <= box.top);
+}
+
+// Each label stands where it covers no other and no point, first come first served: where it
+// stood, and after zooming beside its point if it can; else it is hidden.
+function arrange() {
+  const dots = spots.map(({ x, y }) => ({
+    left: x * scale - 4, right: x * scale + 4, top: y * scale - 4, bottom: y * scale + 4,
+  }));
   const taken = [];
-  for (const label of svg.querySelectorAll(".spot text")) {
-    const box = label.getBoundingClientRect();
-    const free = taken.every((other) => box.right <= other.left || other.right <= box.left ||
-      box.bottom - 4 <= other.top || other.bottom - 4 <= box.top);
-    if (free) taken.push(box);
-    label.classList.toggle("crowded", !free);
+  for (const spot of spots) {
+    const home = spot.placed ? [spot.home] : [];
+    const places = scale === 1 ? [...home, ...near] : [...near, ...home];
+    const chosen = places.find((at) => {
+      const box = room(spot, at);
+      return free(box, taken) && (at === spot.home || free(box, dots));
+    });
+    spot.text.classList.toggle("crowded", !chosen);
+    spot.leader?.classList.toggle("crowded", chosen !== spot.home);
+    const { x, y, anchor } = chosen ?? near[0];
+    spot.text.setAttribute("x", x);
+    spot.text.setAttribute("y", y);
+    spot.text.setAttribute("text-anchor", anchor);
+    if (chosen) taken.push(room(spot, chosen));
   }
 }
 
@@ -41,6 +79,7 @@ function zoom(point, factor) {
   top_ = point.y - (point.y - top_) * next / scale;
   scale = next;
   place();
+  arrange();
 }
 
 function distance() {
@@ -91,6 +130,7 @@ svg.addEventListener("pointerleave", () => { tip.hidden = true; });
 function reset() {
   [scale, left, top_] = [1, 0, 0];
   place();
+  arrange();
 }
 svg.addEventListener("dblclick", reset);
 addEventListener("keydown", (event) => {
@@ -100,5 +140,4 @@ addEventListener("keydown", (event) => {
   if (event.key === "-") zoom(middle, 0.8);
   if (event.key === "0") reset();
 });
-addEventListener("resize", thin);
-place();
+reset();

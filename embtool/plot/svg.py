@@ -57,7 +57,7 @@ def style(colours: dict[str, str]) -> str:
         f"text {{ font-family: {FAMILIES}; font-size: {FONT:g}px; fill: {colours['ink']};"
         f" stroke: {colours['paper']}; stroke-width: 3px; stroke-linejoin: round;"
         " paint-order: stroke; white-space: pre; }",
-        "text.crowded { visibility: hidden; }",
+        ".crowded { visibility: hidden; }",
         f"text.title {{ font-weight: 600; }} text.number {{ stroke: none; }}"
         f" text.faint {{ fill: {colours['faint']}; }}",
         f"line {{ stroke: {colours['rule']}; vector-effect: non-scaling-stroke; }}",
