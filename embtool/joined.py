@@ -1,12 +1,16 @@
 """A vocabulary that is stored in two tensors, read as one table (Molmo, IDEFICS)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embtool.errors import FormatError
 from embtool.table import F32, Table
+
+_Number = TypeVar("_Number", np.float32, np.uint8)
 
 
 class Joined(Table):
@@ -24,7 +28,7 @@ class Joined(Table):
             )
         self.tensor = f"{first.tensor} + {extra.tensor}"
         self.file = first.file
-        self.dtype = first.dtype
+        self.dtype = " + ".join(dict.fromkeys((first.dtype, extra.dtype)))
         self.shape = (first.shape[0] + extra.shape[0], first.shape[1])
         self.nbytes = first.nbytes + extra.nbytes
         self._tables = (first, extra)
@@ -39,6 +43,11 @@ class Joined(Table):
         )
 
     @property
+    def params(self) -> int:
+        """The numbers of both tables."""
+        return sum(table.params for table in self._tables)
+
+    @property
     def is_here(self) -> bool:
         """Whether both tables are on this machine."""
         return all(table.is_here for table in self._tables)
@@ -51,16 +60,24 @@ class Joined(Table):
     def rows(self, ids: Sequence[int]) -> F32:
         """Rows of either table, (len(ids), d_model) float32, in the order asked for."""
         self._check(ids)
+        return self._gather(ids, lambda table, rows: table.rows(rows))
+
+    def stored_rows(self, ids: Sequence[int]) -> NDArray[np.uint8]:
+        """The same as they are stored, where both tables are stored alike."""
+        return self._gather(ids, lambda table, rows: table.stored_rows(rows))
+
+    def _gather(
+        self, ids: Sequence[int], read: Callable[[Table, list[int]], NDArray[_Number]]
+    ) -> NDArray[_Number]:
         wanted = np.asarray(ids, np.int64)
-        rows = np.empty((len(wanted), self.shape[1]), np.float32)
-        for table, mine, start in zip(
-            self._tables,
-            (wanted < self._split, wanted >= self._split),
-            (0, self._split),
-            strict=True,
-        ):
-            if mine.any():
-                rows[mine] = table.rows((wanted[mine] - start).tolist())
+        late = wanted >= self._split
+        first, extra = self._tables
+        found = [
+            read(first, wanted[~late].tolist()),
+            read(extra, (wanted[late] - self._split).tolist()),
+        ]
+        rows = np.empty((len(wanted), found[0].shape[1]), found[0].dtype)
+        rows[~late], rows[late] = found
         return rows
 
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, F32]]:

@@ -57,6 +57,8 @@ def test_a_split_vocabulary_is_one_table(capsys, tmp_path):
     ids = [11, 0, 9, 8, 8, 10]
     assert np.array_equal(table.rows(ids), VALUES[ids])
     assert table.rows([]).shape == (0, 8)
+    assert (table.dtype, table.params) == ("F32", 96)
+    assert table.stored_rows(ids).tobytes() == VALUES[ids].tobytes()
     for word in ("w3", "w10"):
         asked = ("neighbors", word, "-k", "12", "-m")
         here, there = (answer(capsys, *asked, str(each)) for each in (folder, whole))
@@ -92,6 +94,13 @@ def test_the_halves_of_a_split_table_are_as_wide_as_each_other(tmp_path):
     assert caught.value.message == (
         f"the vocabulary is split over {MOLMO[0]}, which is 8 wide, and {MOLMO[1]}, which is 7 wide"
     )
+
+
+def test_halves_that_are_stored_otherwise(tmp_path):
+    folder = put(tmp_path, dict(zip(MOLMO, (VALUES[:9], VALUES[9:].astype(np.float16)))))
+    table = Model.open(str(folder)).table()
+    assert (table.dtype, table.nbytes) == ("F32 + F16", 9 * 8 * 4 + 3 * 8 * 2)
+    assert np.array_equal(table.rows([8, 9]), [VALUES[8], VALUES[9].astype(np.float16)])
 
 
 def test_a_split_table_in_two_shards_has_a_key_of_its_own(tmp_path):
