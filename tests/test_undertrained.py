@@ -145,7 +145,7 @@ def test_a_threshold_without_references():
     assert threshold_alone(np.array([])).value is None
 
 
-ROWS, WIDTH, PLANTED, REFERENCES = 700, 48, 25, 12
+ROWS, WIDTH, PLANTED, REFERENCES = 500, 32, 20, 12
 
 
 def _planted(seed, tied):
@@ -244,8 +244,8 @@ def test_references_that_are_named(tmp_path):
     found = undertrained(model, references=references[::-1], k=ROWS)
     assert (found.indicator, found.references.ids) == ("cosine", tuple(references))
     assert {t.id for t in found.tokens if t.value <= found.threshold} == planted
-    with pytest.raises(TokenError, match=r"the reference 700 is out of range: .* has 700 rows"):
-        undertrained(model, references=[3, 700])
+    with pytest.raises(TokenError, match=r"the reference 500 is out of range: .* has 500 rows"):
+        undertrained(model, references=[3, 500])
     with pytest.raises(TokenError, match="no row is known to be untrained"):
         undertrained(model, "cosine")
 

@@ -27,6 +27,7 @@ from embtool.vocab import Vocabulary
 
 # Of the ids that both vocabularies have, this part must be spelled alike in one tokenizer.
 _SAME = 0.9
+_ONE_HASH = "it is one file, or two of one hash, so that no row had to be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +119,10 @@ def _by_id(
     model_a: Model, model_b: Model, one: Table, other: Table, renamed: Sequence[int], k: int
 ) -> Diff:
     rows = min(one.shape[0], other.shape[0])
-    notes: tuple[str, ...] = ()
     tried = roundings(one.dtype, other.dtype)
-    if _is_one_file(one, other):
-        found = Comparison(np.ones(rows, bool), (), np.full(rows, np.nan), np.full(rows, np.nan))
-        tried = []
-        if model_a is not model_b:
-            notes = ("the files' hashes are equal, so that no row had to be read",)
-    else:
-        found = compare(_pairs(one, other, rows), rows, tried)
+    settled = _is_one_file(one, other)
+    found = _all_equal(rows) if settled else compare(_pairs(one, other, rows), rows, tried)
+    notes = (_ONE_HASH,) if settled and model_a is not model_b else ()
     place = explanation(found, tried)
     rounded = np.zeros(rows, bool) if place is None else found.rounded[place]
     changed = ~found.equal & ~rounded
@@ -161,6 +157,10 @@ def _is_one_file(one: Table, other: Table) -> bool:
     """Whether both are the same tensor of files with one hash."""
     alike = (one.tensor, one.dtype, one.shape) == (other.tensor, other.dtype, other.shape)
     return alike and one.key == other.key
+
+
+def _all_equal(rows: int) -> Comparison:
+    return Comparison(np.ones(rows, bool), (), np.full(rows, np.nan), np.full(rows, np.nan))
 
 
 def _pairs(one: Table, other: Table, rows: int) -> list[Iterator[Pair]]:
