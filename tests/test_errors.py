@@ -40,7 +40,7 @@ def test_a_missing_file_of_a_folder(capsys, model):
 
 def test_a_folder_without_a_checkpoint(capsys, tmp_path):
     said = fails(capsys, "lookup", "id:0", "-m", str(tmp_path))
-    assert said == f"{tmp_path}: there is no checkpoint in it (.safetensors or .gguf)"
+    assert said == f"{tmp_path}: there is no checkpoint in it (.safetensors, .gguf or .bin)"
 
 
 def test_a_file_without_a_table(capsys, tmp_path):

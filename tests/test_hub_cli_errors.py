@@ -167,7 +167,7 @@ def test_the_catalogue_stands_in_and_says_so(hub, capsys, monkeypatch, why):
     ("files", "said"),
     [
         ({"pytorch_model.bin": b"x" * 1000}, "pytorch_model.bin"),
-        ({}, "there is no checkpoint in it (.safetensors or .gguf)"),
+        ({}, "there is no checkpoint in it (.safetensors, .gguf or .bin)"),
         (
             {n: shard({INPUT: ("F32", (2, 2))}) for n in ("a.safetensors", "b.safetensors")},
             "several checkpoints fit: a.safetensors, b.safetensors",

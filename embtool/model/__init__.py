@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from embtool.config import Config
-from embtool.errors import FormatError, SourceError, UnsupportedError
+from embtool.errors import FormatError, SourceError
 from embtool.header import TensorInfo
 from embtool.joined import Joined
 from embtool.model.checkpoint import find_tensor, open_checkpoint
@@ -77,7 +77,7 @@ class Model:
         """The file to open, or None where there is no checkpoint that can be read."""
         try:
             return choose_file(self.source)
-        except (SourceError, UnsupportedError):
+        except SourceError:
             return None
 
     @cached_property

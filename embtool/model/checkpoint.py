@@ -1,10 +1,13 @@
 """The checkpoint of a model: which file holds which tensor, read from headers alone."""
 
+from functools import partial
+
 from embtool.config import Config
 from embtool.errors import EmbtoolError, FormatError, SourceError, UnsupportedError
 from embtool.header import TensorInfo, find_in_fragment, parse_index, read_header
 from embtool.model.gguf_parts import open_gguf
-from embtool.model.records import Checkpoint
+from embtool.model.records import PICKLES, Checkpoint
+from embtool.model.split import open_split, piece_names
 from embtool.source import Source
 from embtool.tensors import find_tables, wanted_names
 
@@ -24,17 +27,20 @@ def open_checkpoint(source: Source, file: str, config: Config | None) -> Checkpo
         return open_gguf(source, file)
     if file.endswith(".json"):
         return _open_shards(source, file, config)
-    if not file.endswith(".safetensors"):
+    if not file.endswith((".safetensors", *PICKLES)):
         raise UnsupportedError(
             f"{source.ref}: {file} is not a kind of checkpoint that is read",
-            "give a .safetensors or .gguf file",
+            "give a .safetensors, .gguf or .bin file, or word vectors",
         )
-    return _open_single(source, file)
+    pieces = piece_names(source, file)
+    return open_split(source, pieces, config) if len(pieces) > 1 else _open_single(source, file)
 
 
 def _open_single(source: Source, file: str) -> Checkpoint:
-    tensors = _header(source, file)
-    return Checkpoint(file, dict(tensors), dict.fromkeys(tensors, file))
+    checkpoint = Checkpoint(file)
+    checkpoint.tensors |= _header(source, checkpoint, file)
+    checkpoint.files |= dict.fromkeys(checkpoint.tensors, file)
+    return checkpoint
 
 
 def _open_shards(source: Source, file: str, config: Config | None) -> Checkpoint:
@@ -65,7 +71,11 @@ def find_tensor(source: Source, checkpoint: Checkpoint, name: str) -> TensorInfo
         name_all(source, checkpoint)
     if name in checkpoint.files and checkpoint.tensors.get(name) is None:
         _add_shard(source, checkpoint, checkpoint.files[name])
-    return checkpoint.tensors.get(name)
+    info = checkpoint.tensors.get(name)
+    if info is not None and info.stop == 0 and checkpoint.files[name] in checkpoint.pickled:
+        pickled = checkpoint.pickled[checkpoint.files[name]]
+        info = checkpoint.tensors[name] = pickled.header([name]).tensors[name]
+    return info
 
 
 def name_all(source: Source, checkpoint: Checkpoint) -> None:
@@ -108,7 +118,7 @@ def _from_fragments(source: Source, file: str, config: Config | None) -> Checkpo
 
 def _add_shard(source: Source, checkpoint: Checkpoint, shard: str) -> None:
     try:
-        tensors = _header(source, shard)
+        tensors = _header(source, checkpoint, shard)
     except SourceError as error:
         raise SourceError(
             f"{source.ref}: {checkpoint.file} names the shard {shard}: "
@@ -144,9 +154,17 @@ def read_all(source: Source, checkpoint: Checkpoint) -> dict[str, TensorInfo] | 
     return {name: info for name, info in checkpoint.tensors.items() if info is not None}
 
 
-def _header(source: Source, file: str) -> dict[str, TensorInfo]:
-    nbytes = source.size(file)
-    return read_header(lambda start, stop: source.bytes(file, start, stop), nbytes, file).tensors
+def _header(source: Source, checkpoint: Checkpoint, file: str) -> dict[str, TensorInfo]:
+    read, nbytes = partial(source.bytes, file), source.size(file)
+    if not file.endswith(PICKLES):
+        return read_header(read, nbytes, file).tensors
+    from embtool.pickles import read_pickle
+
+    pickled = checkpoint.pickled[file] = read_pickle(read, nbytes, file)
+    return {
+        name: TensorInfo(name, dtype, shape, 0, 0)
+        for name, (dtype, shape) in pickled.shapes.items()
+    }
 
 
 def _beside(index: str, shard: str) -> str:

@@ -1,23 +1,24 @@
 """Which file of a model is its checkpoint, and which others stand beside it.
 
 The file or the quantization that MODEL names wins; then the index of shards; then
-`model.safetensors`; then the only checkpoint there is. Files at the top come before those in
-folders, and the parts of one checkpoint count as one.
+`model.safetensors`; then the only checkpoint there is, PyTorch's own files last. Files
+at the top come before those in folders, and the parts of one checkpoint count as one.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 
-from embtool.errors import SourceError, UnsupportedError
+from embtool.errors import SourceError
 from embtool.model.gguf_parts import first_part
+from embtool.model.records import PICKLES
 from embtool.source import Source
 
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
 _LISTED = 4
-_PICKLES = (".bin", ".pth", ".pt", ".ckpt")
 # Pickles of weights; `training_args.bin`, `optimizer.pt` and the like are none.
 _WEIGHTS = re.compile(r"(.*/)?(pytorch_model|model|consolidated)\b[^/]*\.(bin|pth|pt|ckpt)")
+_TORCH_INDEX = re.compile(r"(.*/)?pytorch_model\.bin\.index(\.[\w-]+)?\.json")
 _VARIANT = re.compile(r".*\.safetensors\.index(\.[\w-]+)?\.json")
 # Files that have no table: what projects pictures, and what weighs a quantization.
 _BESIDE = re.compile(r"(.*/)?(mmproj|imatrix)[^/]*")
@@ -30,7 +31,6 @@ def choose_file(source: Source) -> str:
 
     Raises:
         SourceError: no checkpoint, or several of equal right.
-        UnsupportedError: only files of a kind that is not read.
     """
     if source.checkpoint is not None:
         return _named(source, source.checkpoint)
@@ -66,7 +66,7 @@ def passed_over(source: Source, used: Iterable[str]) -> str | None:
 
 def _named(source: Source, name: str) -> str:
     """What stands behind the colon of MODEL: a file, else a quantization's name."""
-    if _is_checkpoint(name) or name.endswith((*_PICKLES, ".json")) or source.has(name):
+    if _is_checkpoint(name) or name.endswith((*PICKLES, ".json")) or source.has(name):
         return first_part(name)
     files = _ggufs(source.names())
     word = re.compile(rf"(?<![0-9A-Za-z_]){re.escape(name)}(?![0-9A-Za-z_])", re.IGNORECASE)
@@ -94,6 +94,9 @@ def _likeliest(source: Source, names: Sequence[str]) -> str | None:
         indexes,
         tensors,
         _ggufs(names),
+        [name for name in names if _TORCH_INDEX.fullmatch(name)],
+        [name for name in names if name.endswith("pytorch_model.bin") and _WEIGHTS.fullmatch(name)],
+        _pickles(names),
     )
     found = next((kind for kind in kinds if kind), [])
     if len(found) > 1 and len(set(map(_label, found))) == 1:
@@ -108,19 +111,21 @@ def _likeliest(source: Source, names: Sequence[str]) -> str | None:
 
 
 def _refuse(source: Source, names: Sequence[str]) -> str:
-    pickles = [name for name in names if name.endswith(_PICKLES)]
-    if pickles:
-        raise UnsupportedError(
-            f"{source.ref}: its checkpoint is {pickles[0]}, a pickle, which is never executed",
-            "look for a revision with .safetensors files, or convert it",
-        )
     where = "no checkpoint of it is in the cache"
     if source.kind != "cache":
         where = "there is no checkpoint in it"
     raise SourceError(
-        f"{source.ref}: {where} (.safetensors or .gguf)",
-        "name a folder, a file or a model of the Hub that has one",
+        f"{source.ref}: {where} (.safetensors, .gguf or .bin)",
+        _advice(source, names),
     )
+
+
+def _advice(source: Source, names: Sequence[str]) -> str:
+    """What to do without a checkpoint; a file under a name of its own may be one."""
+    maybe = [name for name in names if name.endswith((*PICKLES, ".npy", ".npz", ".vec", ".vec.gz"))]
+    if maybe:
+        return f"name the file if it is one: {_model(source)}:{maybe[0]}"
+    return "name a folder, a file or a model of the Hub that has one"
 
 
 def _several(source: Source, found: Sequence[str]) -> SourceError:
@@ -141,6 +146,14 @@ def _ggufs(names: Iterable[str]) -> list[str]:
     """GGUF files that can hold a table; one in parts is there once, by its first part."""
     ggufs = (name for name in names if name.endswith(".gguf") and not _BESIDE.fullmatch(name))
     return list(dict.fromkeys(map(first_part, ggufs)))
+
+
+def _pickles(names: Iterable[str]) -> list[str]:
+    """PyTorch's files of weights; of Meta's pieces the first stands for all."""
+    weights = [name for name in names if _WEIGHTS.fullmatch(name)]
+    pieces = [name for name in weights if name.endswith(".pth")]
+    firsts = {_label(name): name for name in sorted(pieces, reverse=True)}
+    return [name for name in weights if name not in pieces or firsts[_label(name)] == name]
 
 
 def _is_checkpoint(name: str) -> bool:

@@ -8,6 +8,10 @@ from embtool.header import TensorInfo
 
 if TYPE_CHECKING:
     from embtool.packed import Packed
+    from embtool.pickles import Pickled
+
+#: Endings of the files that PyTorch writes.
+PICKLES = (".bin", ".pth", ".pt", ".ckpt")
 
 
 @dataclass(slots=True)
@@ -18,7 +22,8 @@ class Checkpoint:
     says which file holds which tensor. `metadata` is that of a GGUF file. `complete` tells
     whether every tensor is listed; `total_params` and `total_nbytes` are the index's own figures,
     if it gives them. `notes` are sentences about files that are damaged or not there. `packed`
-    holds tables of which the file's own layout tells how they are read.
+    holds tables of which the file's own layout tells how they are read. `pickled` are the files of
+    PyTorch: a tensor of one has no place (0 to 0) before it is asked for.
     """
 
     file: str
@@ -30,6 +35,7 @@ class Checkpoint:
     total_nbytes: int | None = None
     notes: tuple[str, ...] = ()
     packed: "dict[str, Packed]" = field(default_factory=dict)
+    pickled: "dict[str, Pickled]" = field(default_factory=dict)
 
     def note(self, sentence: str) -> None:
         """Add a sentence, once."""
