@@ -34,8 +34,9 @@ def text(figure, width, colour=False):
 
 def test_a_map_in_cells(square):
     figure = words_map(square, ["猫", "dog", "ملك", "[x]"], Choices(), Candidates())
-    title, caption, blank, *rows, end = text(figure, 40).split("\n")
+    title, caption, axes, blank, *rows, end = text(figure, 40).split("\n")
     assert title.startswith("4 words, ") and caption.startswith("rows of model.embed_tokens")
+    assert axes == "axes: 90% and 10% of the variance"
     assert len(rows) == 16 and blank == end == ""
     assert [(y, row) for y, row in enumerate(rows) if row] == [
         (5, f"  ● dog{' ' * 27}猫 ●"),
@@ -49,7 +50,7 @@ def test_lines_are_braille(tmp_path):
     drawn = text(analogy_map(model, ["a", "b", "c"], Choices(), Candidates()), 60)
     assert "a - b + c ≈ d" in drawn.split("\n")[0]
     assert all(drawn.count(mark) == 1 for mark in "×★") and drawn.count("●") == 3
-    assert "a - b + c" in drawn.split("\n", 4)[4]
+    assert "a - b + c" in drawn.split("\n", 5)[5]
     assert len(re.findall("[\u2801-\u28ff]", drawn)) > 30
 
 
@@ -66,7 +67,7 @@ def test_thirty_words_are_all_there(tmp_path):
     figure = figures(model_of(tmp_path / "m", WORDS))["map"]
     drawn = text(figure, 100)
     assert 28 <= drawn.count("●") <= 30  # two may lie in one cell
-    body = " ".join(drawn.split("\n")[3:])
+    body = " ".join(drawn.split("\n")[4:])
     assert sorted(re.sub("[●\u2800-\u28ff]", " ", body).split()) == sorted(WORDS)
 
 

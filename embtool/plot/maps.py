@@ -65,9 +65,9 @@ def captions(record: Map) -> tuple[str, ...]:
     x, y = (f"{share:.0%}" for share in record.shares)
     rows = "unit vectors of rows" if record.unit else "rows"
     where = cut(shown(record.table), 48)
-    how = f"{rows} of {where}; the two axes hold {x} and {y} of the variance"
+    how = (f"{rows} of {where}", f"axes: {x} and {y} of the variance")
     scores = [link.score for link in record.links if link.role == "answer"]
-    return (how, *(f"cosine of the sum and the answer: {score:.4f}" for score in scores))
+    return (*how, *(f"cosine of the sum and the answer: {score:.4f}" for score in scores))
 
 
 def scene(record: Map, missing: frozenset[str] = frozenset()) -> Scene:

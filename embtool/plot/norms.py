@@ -19,14 +19,15 @@ _TICKS = 6
 
 def title(record: NormFigure) -> str:
     """What the picture shows."""
-    return f"norms of {record.finite:,} rows, {cut(shown(record.model), 48)}"
+    rows = "row" if record.finite == 1 else "rows"
+    return f"norms of {record.finite:,} {rows}, {cut(shown(record.model), 48)}"
 
 
 def captions(record: NormFigure) -> tuple[str, ...]:
     """Which table, and what is not in the picture."""
     where = f"{cut(shown(record.table), 48)}; counts by powers of ten"
     left_out = record.rows - record.finite
-    return (f"{where}; {left_out:,} rows are not finite" if left_out else where,)
+    return (where, f"{left_out:,} rows are not finite") if left_out else (where,)
 
 
 def named(token: NormedToken, missing: frozenset[str] = frozenset()) -> str:
