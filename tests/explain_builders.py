@@ -37,3 +37,10 @@ def explained(capsys, *args):
 def cosine(a, b):
     a, b = a.astype(np.float64), b.astype(np.float64)
     return a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def q8_0(stored):
+    """Rows of Q8_0, decoded here: 34 bytes a block, a half-precision scale and 32 bytes."""
+    blocks = stored.reshape(len(stored), -1, 34)
+    scales = blocks[:, :, :2].copy().view(np.float16).astype(np.float64)
+    return (scales * blocks[:, :, 2:].view(np.int8)).reshape(len(stored), -1)

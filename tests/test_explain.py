@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from builders import folder_model
 from cli import run
-from explain_builders import ROWS, TOKENS, WIDTH, cosine, explained, model, values
+from explain_builders import ROWS, TOKENS, WIDTH, cosine, explained, model, q8_0, values
 
 from embtool.model import Model
 from embtool.table import Table
@@ -108,13 +108,6 @@ def test_sigma_is_the_deviation_of_chance_in_an_untrained_table(capsys, gemma_pa
     assert found["random"]["sigma"] == pytest.approx(0.0395285, abs=1e-7)
     assert found["random"]["chance"]["deviation"] == pytest.approx(0.0395285, rel=0.05)
     assert found["random"]["chance"]["mean"] == pytest.approx(0, abs=0.002)
-
-
-def q8_0(stored):
-    """Rows of Q8_0, decoded here: 34 bytes a block, a half-precision scale and 32 bytes."""
-    blocks = stored.reshape(len(stored), -1, 34)
-    scales = blocks[:, :, :2].copy().view(np.float16).astype(np.float64)
-    return (scales * blocks[:, :, 2:].view(np.int8)).reshape(len(stored), -1)
 
 
 def test_gemma_by_rows_decoded_apart(capsys, gemma_path):
