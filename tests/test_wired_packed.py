@@ -1,11 +1,13 @@
 """Quantized tables from a folder, through Model and every kind of command."""
 
+import importlib.util
 import json
 
 import numpy as np
 import pytest
 from builders import word_tokenizer, write_safetensors
 from cli import run
+from conftest import package_file
 from packed_builders import DTYPES, decoded, same_bits
 
 from embtool import Model
@@ -230,6 +232,33 @@ def test_rows_that_tokens_share(capsys, tmp_path):
     record = params(capsys, path)
     assert (record["rows"], record["d_model"], record["params"]) == (ROWS, WIDTH, 9 * WIDTH)
     assert record["tables"][0]["stored_bytes"] == 9 * WIDTH + 8 * ROWS + 4 * ROWS
+
+
+def test_a_real_model_whose_tokens_share_rows(capsys):
+    """A table of I8 in 10,000 rows for 276,326 tokens, with a factor for each token."""
+    if importlib.util.find_spec("static_model") is None:
+        pytest.skip("tokenlearn-static-model has wheels for some machines alone")
+    path = package_file("static_model", "model/model.safetensors")
+    raw = path.read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    where = {
+        name: (v["dtype"], *v["data_offsets"])
+        for name, v in json.loads(raw[8 : 8 + size]).items()
+        if name[0] != "_"
+    }
+    kinds = {"I8": np.int8, "I64": np.int64, "F64": np.float64, "F32": np.float32}
+    parts = {
+        name: np.frombuffer(raw[8 + size + a : 8 + size + b], kinds[dtype])
+        for name, (dtype, a, b) in where.items()
+    }
+    ids = [0, 60_095, 184_747, 276_325]
+    want = parts["embeddings"].reshape(-1, 64)[parts["mapping"][ids]].astype(np.float32)
+    want *= parts["weights"][ids].astype(np.float32)[:, None]
+    same_bits(Model.open(str(path.parent)).table().rows(ids), want)
+    record = params(capsys, path.parent)
+    assert (record["rows"], record["d_model"], record["tokens"]) == (276_326, 64, 276_326)
+    assert record["params"] == 10_000 * 64
+    assert record["tables"][0]["stored_bytes"] == sum(part.nbytes for part in parts.values())
 
 
 UNKNOWN = {

