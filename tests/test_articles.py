@@ -99,6 +99,16 @@ def test_both_languages_show_the_same():
     assert len(verdicts) == 21
 
 
+def test_both_readmes_show_the_same():
+    pages = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh-CN.md")]
+    commands = [re.findall(r"^\$ .*", "".join(blocks(page)), re.MULTILINE) for page in pages]
+    assert commands[0] == commands[1]
+    assert blocks(pages[0]) == blocks(pages[1])
+    other = [re.findall(r"```(?!console).*?```", page, re.DOTALL) for page in pages]
+    assert len(other[0]) == len(other[1])
+    assert [page.count("\n## ") for page in pages] == [pages[0].count("\n## ")] * 2
+
+
 def test_ids_and_tokens_by_the_tokenizers_themselves(deepseek_tokenizer):
     raw = json.loads(deepseek_tokenizer.read_text(encoding="utf-8"))["model"]["vocab"]
     spelled = {token_id: token for token, token_id in raw.items()}
