@@ -110,6 +110,11 @@ def test_every_form_is_a_model(capsys, tmp_path, form):
     answers = run(capsys, "analogy", "king", "man", "woman", "-m", path, "-f", "json")
     assert len(json.loads(answers.out)["answers"]) == 5
     assert run(capsys, "stats", "-m", path).code == 0
+    (tmp_path / "q").write_text(": family\nking man queen woman\n")
+    scored = json.loads(run(capsys, "evaluate", str(tmp_path / "q"), "-m", path, "-f", "json").out)
+    assert scored["total"]["covered"] == 1
+    stored = json.loads(run(capsys, "download", path, "-f", "json").out)["stored"]
+    assert [(one["path"], one["nbytes"]) for one in stored] == [(path, facts["stored_bytes"])]
 
 
 def test_what_params_says_of_stored_bytes_and_kind(capsys, tmp_path):

@@ -148,7 +148,9 @@ class Model:
     def parts(self, name: str) -> list[TensorInfo]:
         """The stored tensors that a matrix is read from: itself, and what it is packed with."""
         table = self.tensor(name)
-        return list(table.packed.parts) if isinstance(table, PackedTable) else [self.info(name)]
+        if isinstance(table, PackedTable) and self._vectors is None:
+            return list(table.packed.parts)
+        return [self.info(name)]
 
     def _claimed_width(self, name: str) -> int | None:
         """What the config claims of the width of the input table, or of a head as wide as that."""
