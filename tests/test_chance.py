@@ -9,7 +9,7 @@ import pytest
 from cli import run
 from explain_builders import ROWS, bits, cosine, explained, model, values
 from hub import Hub, in_process
-from hub.models import put_single
+from hub.models import put_single, rows_of
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +88,19 @@ def test_similarity_asks_the_hub_for_its_words_rows_alone(capsys, tmp_path, monk
         assert hub.sent() < 2 * 64 * 2 + 70_000
         page = run(capsys, "similarity", "id:3", "id:4000", "-m", "org/model", "-f", "table").out
         assert "chance" not in page
+
+
+def test_explain_fetches_a_table_of_the_hub_once(capsys, tmp_path, monkeypatch):
+    with Hub() as hub:
+        in_process(hub, tmp_path / "home", monkeypatch)
+        content = put_single(hub, rows=5_000, width=64, header_nbytes=2_000)
+        hub.log.clear()
+        found = explained(capsys, "w3 w999", "-m", "org/model", "--random")
+        table = 5_000 * 64 * 2
+        assert table <= hub.sent() < table + 100_000
+        vectors = np.array([token["vector"] for token in found["tokens"]], np.float32)
+        assert np.array_equal(vectors, rows_of(content, 5_000, 64, [3, 999]))
+        assert found["one_hot"]["product"]["same_bits"] is True
+        hub.log.clear()
+        assert explained(capsys, "w3 w999", "-m", "org/model", "--random") == found
+        assert hub.sent() < 5_000

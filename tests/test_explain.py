@@ -244,9 +244,6 @@ Read for it: 1 of 4 rows, 8 bytes, 25.0000% of the table.
 
 6. What rows can say and one-hot vectors cannot: some are nearer than others
 
- token   token   one-hot   cosine   deviations   untrained   sigmas
- ──────────────────────────────────────────────────────────────────
-
 chance: 4,096 random pairs of this table's tokens (a sample, seed 0) have the mean {own["mean"]:.4f}
 and the deviation {own["deviation"]:.4f}; 98 of 100 lie between {low:.4f} and {high:.4f}
 a cosine is a tool of geometry, how near two rows point, and not what a word means
@@ -289,6 +286,14 @@ def test_without_a_tokenizer_a_row_can_still_be_explained(capsys, tmp_path):
     done = run(capsys, "explain", "a", "-m", folder)
     assert done.code == 1
     assert "there is no tokenizer with it" in done.err
+
+
+def test_an_empty_text_is_nothing_to_explain(capsys, tiny):
+    done = run(capsys, "explain", "", "-m", tiny)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"error: {tiny}: the text has no tokens to explain\n  try: give a longer text\n"
+    )
 
 
 def test_a_page_is_text_or_json(capsys, tiny, tmp_path):

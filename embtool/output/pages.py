@@ -31,7 +31,12 @@ def explained(record: "Explained") -> View:
 def _section(
     title: str, columns: Sequence[str], rows: list[_Row], *lines: str, page: bool = False
 ) -> tuple[View, ...]:
-    """A table, and the sentences about it as text of their own, which is not dimmed."""
+    """A table, and the sentences about it as text of their own, which is not dimmed.
+
+    Without a row the sentences stand alone.
+    """
+    if not rows:
+        return (View((), [], title, lines),)
     table = View(tuple(columns), rows, title, page=page)
     return (table, View((), [], footer=lines)) if lines else (table,)
 
@@ -221,7 +226,7 @@ def _verdicts(record: "Compared") -> list[str]:
         lines.append(
             "A row in common is one and the same in both, bit for bit: no context is in it."
         )
-    if record.permutation is not None:
+    if record.permutation:
         order = " ".join(map(str, record.permutation[:_SHOWN]))
         more = " ..." if len(record.permutation) > _SHOWN else ""
         same = record.permutation == tuple(range(len(record.permutation)))

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from embtool.errors import EmbtoolError
+from embtool.errors import EmbtoolError, TokenError
 from embtool.model import Model
 from embtool.model.counting import model_params
 from embtool.params import Params, hypothetical
@@ -57,6 +57,8 @@ def explain(
     table = ground.table
     vocabulary = model.vocabulary if text.startswith("id:") else need_vocabulary(model)
     ids = list(dict.fromkeys(vocabulary.text_ids(text, rows=table.shape[0])))
+    if not ids:
+        raise TokenError(f"{model.ref}: the text has no tokens to explain", "give a longer text")
     one_hot = _one_hot(ground, ids[:_MULTIPLIED])
     found = lookup(model, text, table_name, dims)
     near = sample(ground)
