@@ -217,6 +217,7 @@ def test_words_of_vectors_for_another_table(tmp_path):
         ("notes.txt", b"nothing of the kind\n", "notes.txt"),
         ("m.bin", (793712314).to_bytes(4, "little") + bytes(99), "m.bin is a model of fastText"),
     ],
+    ids=["text", "binary", "gzip", "prose", "fastText"],
 )
 def test_damaged_and_foreign_files_are_one_line(capsys, tmp_path, name, content, said):
     (tmp_path / name).write_bytes(content)
