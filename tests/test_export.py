@@ -2,6 +2,8 @@
 
 import csv
 import json
+import re
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -147,3 +149,21 @@ def test_what_cannot_be_written(capsys, model, tmp_path):
     )
     assert done.err.startswith("error: id 12 has no row: the table has 12 rows\n")
     assert not list(tmp_path.glob("x*"))
+
+
+def test_the_recipes_of_the_page(capsys, gemma_path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = Path(__file__).parent.parent / "docs" / "export.md"
+    join, nearest = re.findall(r"```sql\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    options = ["-m", "gemma-3-270m", "--first", "8000", "-q"]
+    assert run(capsys, "export", "-o", "table.parquet", *options).code == 0
+    (tmp_path / "words.csv").write_text("word,topic\nthe,article\nwater,nature\n")
+    found = duckdb.sql(join).fetchall()
+    assert ("article", " the") in {(topic, token) for topic, _, token, _ in found}
+    assert all(token.strip() in ("the", "water") for _, _, token, _ in found)
+
+    rows = duckdb.sql(nearest).fetchall()
+    done = run(capsys, "neighbors", "id:1018", "-k", "5", *options, "-f", "json")
+    expected = json.loads(done.out)["neighbors"]
+    assert [row[0] for row in rows] == [each["id"] for each in expected]
+    assert [row[2] for row in rows] == pytest.approx([e["score"] for e in expected], abs=1e-5)
