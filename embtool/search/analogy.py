@@ -15,8 +15,8 @@ from embtool.search.scan import Scan, in_space, left_out_keys
 from embtool.search.stream import Sheet
 from embtool.space import F64, Space
 
-# Questions that are scored together: with 1,024 rows 1 MiB of scores, of which there are two.
-_QUESTIONS = 256
+# Questions that are scored together: at most, with 1,024 rows, 2 MiB of scores.
+_QUESTIONS = 512
 
 
 def analogies(
@@ -131,10 +131,10 @@ class AnalogyScorer:
         cosines *= np.reciprocal(sheet.norms)
         return [formula.table(cosines) for formula in self._formulas]
 
-    def scores(self, tables: list[Table], group: range) -> F32:
-        """The formula's values, (len(group), n)."""
+    def scores(self, tables: list[Table], group: range, low: F32) -> tuple[I64, F32]:
+        """The formula's values for the questions that may reach `low`."""
         at, start = divmod(group.start, len(self._terms))
-        return self._formulas[at].scores(tables[at], self._asked[start])
+        return self._formulas[at].scores(tables[at], self._asked[start], low)
 
     def delicate(self, tables: list[Table], group: range) -> tuple[I64, I64]:
         """The pairs (query, column) that the formula left to float64."""

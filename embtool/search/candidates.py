@@ -55,6 +55,8 @@ class Candidates:
     A row stays while float32 cannot tell that k others are better: while its score is not below
     the k-th by more than `margin`. When too many rows are that near, as many equal rows are,
     they are settled: scored exactly, of which the k best stay, those with equal scores by id.
+
+    low: (queries,) float32, the scores that rows must reach by now.
     """
 
     def __init__(self, queries: range, k: int, left_out: I64, exact: Exact, margin: Margin) -> None:
@@ -67,26 +69,29 @@ class Candidates:
         self._spare = int(per_query.max())
         self._exact = exact
         self._margin = margin
-        self._room = self._count * (4 * k + 16)
+        self._room = self._count * (4 * k + 4)
         self._entries = [_NOTHING]
         self._fresh = 0
-        self._threshold = np.full(self._count, -np.inf, np.float32)
+        self.low = np.full(self._count, -np.inf, np.float32)
 
-    def offer(self, ids: I64, scores: F32) -> None:
-        """Take from scores (queries, n) what may be among the best; NaN never is. ids: (n,)."""
+    def offer(self, some: I64, ids: I64, scores: F32) -> None:
+        """Take from scores (m, n) what may be among the best; NaN never is.
+
+        some: (m,) the queries, counted from the first. ids: (n,) the rows.
+        """
         # Most blocks have nothing for most queries, and their largest score tells which.
-        (hopeful,) = (np.fmax.reduce(scores, axis=1) >= self._threshold).nonzero()
+        (hopeful,) = (np.fmax.reduce(scores, axis=1) >= self.low[some]).nonzero()
         if not len(hopeful):
             return
-        if len(hopeful) < self._count:
-            scores = scores[hopeful]
-        hits = np.flatnonzero(scores >= self._threshold[hopeful, None])
+        if len(hopeful) < len(some):
+            some, scores = some[hopeful], scores[hopeful]
+        hits = np.flatnonzero(scores >= self.low[some, None])
         if len(hits) > self._room:
-            self._tighten(hopeful, scores)
-            hits = np.flatnonzero(scores >= self._threshold[hopeful, None])
+            self._tighten(some, scores)
+            hits = np.flatnonzero(scores >= self.low[some, None])
         if len(hits):
             rows, columns = np.divmod(hits, len(ids))
-            queries, found = hopeful[rows] + self._first, ids[columns]
+            queries, found = some[rows] + self._first, ids[columns]
             rough = scores[rows, columns].astype(np.float64)
             entries = _Entries(queries, found, rough, np.zeros(len(hits), bool))
             self._add(entries.pick(self._wanted(queries, found)))
@@ -130,7 +135,7 @@ class Candidates:
         if known.any():
             queries, kth = queries[known], kth[known]
             low = kth - self._margin(queries + self._first, best[known], kth)
-            self._threshold[queries] = np.maximum(self._threshold[queries], low)
+            self.low[queries] = np.maximum(self.low[queries], low)
 
     def _compact(self) -> None:
         """Drop what has fallen below the thresholds; settle the rest if it is still too much."""
@@ -140,7 +145,7 @@ class Candidates:
         full = np.flatnonzero(sizes >= self._k)
         best, kth = starts[full], starts[full] + self._k - 1
         self._raise(full, entries.scores[best], entries.scores[kth])
-        low = self._threshold[entries.queries - self._first]
+        low = self.low[entries.queries - self._first]
         entries = entries.pick(entries.scores >= low)
         if len(entries.ids) > self._room // 2:
             _, sizes = self._groups(entries)

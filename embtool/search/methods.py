@@ -44,11 +44,17 @@ class Table:
     """What the questions of a formula take their scores from, for n rows.
 
     factors: one array (w, n) for each term of a question. delicate: vectors and columns, where
-    the value of a divisor was left out as NaN.
+    the value of a divisor was left out as NaN. peaks: the largest value of each vector in the
+    last factor, (w,).
     """
 
     factors: Sequence[F32]
-    delicate: tuple[I64, I64] = _NO_PAIRS
+    delicate: tuple[I64, I64]
+    peaks: F32
+
+
+def _table(factors: Sequence[F32], delicate: tuple[I64, I64] = _NO_PAIRS) -> Table:
+    return Table(factors, delicate, np.fmax.reduce(factors[-1], axis=1))
 
 
 class Asked:
@@ -71,6 +77,11 @@ class Asked:
         columns = zip(table.factors[:-1], self.prefixes.T, strict=True)
         return [np.take(factor, column, axis=0) for factor, column in columns]
 
+    def both(self, table: Table, leading: F32, some: I64) -> tuple[F32, F32]:
+        """For some questions (m,) what their prefix made, and their last factor: (m, n) twice."""
+        last = np.take(table.factors[-1], self.last[some], axis=0)
+        return np.take(leading, self.which[some], axis=0), last
+
 
 class Formula(Protocol):
     """A method of answering questions whose terms are rows of unit vectors (w, d_model)."""
@@ -81,8 +92,12 @@ class Formula(Protocol):
     def table(self, cosines: F32) -> Table:
         """From cosines (w, n)."""
 
-    def scores(self, table: Table, asked: Asked) -> F32:
-        """(q, n) float32."""
+    def scores(self, table: Table, asked: Asked, low: F32) -> tuple[I64, F32]:
+        """The questions (m,) that may reach their score in `low` (q,), and scores (m, n) float32.
+
+        The largest value of a prefix and that of the last factor bound the score, and for most
+        questions and rows they leave no hope.
+        """
 
     def scale(self, terms: I64) -> F64:
         """How large the numbers are whose rounding is the scores' error, for terms (m, t)."""
@@ -102,16 +117,18 @@ class CosAdd:
     def table(self, cosines: F32) -> Table:
         """Cosines by weight."""
         weighted = {weight: cosines * np.float32(weight) for weight in set(self._weights)}
-        return Table([weighted[weight] for weight in self._weights])
+        return _table([weighted[weight] for weight in self._weights])
 
-    def scores(self, table: Table, asked: Asked) -> F32:
+    def scores(self, table: Table, asked: Asked, low: F32) -> tuple[I64, F32]:
         """The sums."""
         leading = np.zeros((len(asked.prefixes), table.factors[0].shape[1]), np.float32)
         for factor in asked.leading(table):
             leading += factor
-        scores = np.take(leading, asked.which, axis=0)
-        scores += np.take(table.factors[-1], asked.last, axis=0)
-        return scores
+        highest = np.fmax.reduce(leading, axis=1)[asked.which] + table.peaks[asked.last]
+        some = np.flatnonzero(~(highest < low))
+        scores, last = asked.both(table, leading, some)
+        scores += last
+        return some, scores
 
     def scale(self, terms: I64) -> F64:
         """1, as cosines are."""
@@ -135,21 +152,23 @@ class CosMul:
 
     def table(self, cosines: F32) -> Table:
         """Shifted cosines, or what they divide by."""
-        shifted = (cosines + 1) * np.float32(0.5)
+        shifted = np.maximum((cosines + 1) * np.float32(0.5), 0)
         divided = np.reciprocal(shifted + np.float32(_EPSILON))
         vectors, columns = np.nonzero(shifted < _OPPOSITE)
         divided[vectors, columns] = np.nan
         factors = [divided if weight < 0 else shifted for weight in self._weights]
-        return Table(factors, (vectors, columns))
+        return _table(factors, (vectors, columns))
 
-    def scores(self, table: Table, asked: Asked) -> F32:
+    def scores(self, table: Table, asked: Asked, low: F32) -> tuple[I64, F32]:
         """The products."""
         leading = np.ones((len(asked.prefixes), table.factors[0].shape[1]), np.float32)
         for factor in asked.leading(table):
             leading *= factor
-        scores = np.take(leading, asked.which, axis=0)
-        scores *= np.take(table.factors[-1], asked.last, axis=0)
-        return scores
+        highest = np.fmax.reduce(leading, axis=1)[asked.which] * table.peaks[asked.last]
+        some = np.flatnonzero(~(highest < low))
+        scores, last = asked.both(table, leading, some)
+        scores *= last
+        return some, scores
 
     def scale(self, terms: I64) -> F64:
         """1, as a quotient of cosines about is."""
@@ -181,19 +200,23 @@ class PairDirection:
         vectors, columns = np.nonzero(cosines > _BESIDE)
         nearness: F32 = np.reciprocal(np.sqrt(2 - 2 * cosines))
         nearness[vectors, columns] = np.nan
-        return Table([cosines, cosines, nearness], (vectors, columns))
+        return _table([cosines, cosines, nearness], (vectors, columns))
 
-    def scores(self, table: Table, asked: Asked) -> F32:
+    def scores(self, table: Table, asked: Asked, low: F32) -> tuple[I64, F32]:
         """The cosines of the two differences."""
         leading, less = asked.leading(table)
         leading -= less
         leading /= self._lengths(asked.prefixes)[:, None].astype(np.float32)
         b, a, c = asked.terms.T
-        offsets = (self._cosines[b, c] - self._cosines[a, c]) / self._lengths(asked.terms)
-        scores = np.take(leading, asked.which, axis=0)
-        scores -= offsets[:, None].astype(np.float32)
-        scores *= np.take(table.factors[-1], asked.last, axis=0)
-        return scores
+        offsets: F32 = (self._cosines[b, c] - self._cosines[a, c]) / self._lengths(asked.terms)
+        offsets = offsets.astype(np.float32)
+        highest = np.fmax.reduce(leading, axis=1)[asked.which] - offsets
+        highest = np.maximum(highest, 0) * table.peaks[asked.last]
+        some = np.flatnonzero(~(highest < low))
+        scores, nearness = asked.both(table, leading, some)
+        scores -= offsets[some, None]
+        scores *= nearness
+        return some, scores
 
     def scale(self, terms: I64) -> F64:
         """1, more where b and a nearly cancel."""

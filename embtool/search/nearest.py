@@ -96,8 +96,8 @@ class MetricScorer:
         """The rows themselves."""
         return sheet
 
-    def scores(self, sheet: Sheet, group: range) -> F32:
-        """As the metric says, (len(group), n)."""
+    def scores(self, sheet: Sheet, group: range, low: F32) -> tuple[I64, F32]:
+        """As the metric says, for all of the group."""
         chosen = slice(group.start, group.stop)
         scores = sheet.times(self.vectors, chosen)
         if self._offsets is not None:
@@ -110,7 +110,7 @@ class MetricScorer:
             scores *= 2
             scores -= np.square(sheet.norms)
             scores -= np.square(self._lengths[chosen, None]).astype(np.float32)
-        return scores
+        return np.arange(len(group)), scores
 
     def delicate(self, sheet: Sheet, group: range) -> tuple[I64, I64]:
         """None: float32 is good for every row."""

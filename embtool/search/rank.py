@@ -83,10 +83,11 @@ class _Counter:
         nearer = total = 0
         met = False
         waiting: list[I64] = []
+        low = np.full(1, -np.inf, np.float32)
         with np.errstate(all="ignore"):
             blocks = read(part, self._work, self._known, self.fresh)
             for sheet in sheets(blocks, self.scorer.vectors):
-                scores = self.scorer.scores(sheet, range(1))[0].astype(np.float64)
+                scores = self.scorer.scores(sheet, range(1), low)[1][0].astype(np.float64)
                 scores[np.isin(sheet.ids, self._left_out)] = np.nan
                 total += int(np.count_nonzero(~np.isnan(scores)))
                 met = met or bool((~np.isnan(scores[sheet.ids == self._target])).any())

@@ -32,8 +32,12 @@ class Scorer(Protocol[_T]):
     def prepare(self, sheet: Sheet) -> _T:
         """What the groups share: their part of the work on some rows."""
 
-    def scores(self, ready: _T, group: range) -> F32:
-        """(len(group), n) float32; NaN for rows that may not rank."""
+    def scores(self, ready: _T, group: range, low: F32) -> tuple[I64, F32]:
+        """Scores (m, n) float32 of m queries of the group, NaN for rows that may not rank.
+
+        The queries (m,) are counted from the group's first and in order; one is missing only if
+        none of its scores reaches its number in `low` (len(group),).
+        """
 
     def delicate(self, ready: _T, group: range) -> tuple[I64, I64]:
         """Pairs (query, column) that float32 cannot score, whose score above is NaN."""
@@ -104,7 +108,8 @@ class Scan(Generic[_T]):
             for sheet in sheets(blocks, scorer.vectors):
                 ready = scorer.prepare(sheet)
                 for group, candidates in zip(scorer.groups, kept, strict=True):
-                    candidates.offer(sheet.ids, scorer.scores(ready, group))
+                    some, scores = scorer.scores(ready, group, candidates.low)
+                    candidates.offer(some, sheet.ids, scores)
                     queries, columns = scorer.delicate(ready, group)
                     if len(queries):
                         candidates.offer_pairs(queries, sheet.ids[columns])
