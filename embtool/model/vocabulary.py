@@ -13,8 +13,17 @@ from embtool.source import Source, open_source, silent
 from embtool.vocab import (
     Vocabulary,
     no_vocabulary,
+    open_files_vocabulary,
     open_gguf_vocabulary,
     open_vocabulary,
+)
+from embtool.vocab.tokenizer_files import (
+    ENDING,
+    KINDS,
+    MERGES,
+    base_name,
+    companions,
+    is_tokenizer,
 )
 
 TOKENIZER = "tokenizer.json"
@@ -25,12 +34,16 @@ def open_own(
 ) -> Vocabulary:
     """The vocabulary in a GGUF file, else that of `tokenizer.json` beside the checkpoint.
 
-    `metadata` gives that of the GGUF file. Without either, a vocabulary that knows ids alone.
+    `metadata` gives that of the GGUF file. Where there is no tokenizer.json, another file that
+    holds a tokenizer; without any, a vocabulary that knows ids alone.
     """
     if file is not None and file.endswith(".gguf"):
         return open_gguf_vocabulary(source.key(file), file, cache(metadata))
-    name = tokenizer_name(source, file)
-    return _from_json(source, name) if source.has(name) else no_vocabulary()
+    name = beside(source, file, TOKENIZER)
+    if source.has(name):
+        return _from_json(source, name)
+    other = _other_name(source, file)
+    return no_vocabulary() if other is None else _from_files(source, other)
 
 
 def open_other(ref: str, *, offline: bool) -> Vocabulary:
@@ -41,8 +54,14 @@ def open_other(ref: str, *, offline: bool) -> Vocabulary:
     """
     source = open_source(ref, offline=offline)
     file = source.checkpoint
+    if file is not None and is_tokenizer(file):
+        return _from_files(source, file)
     if file is not None and file.endswith(".json"):
         return _from_json(source, file)
+    if file is None and not source.has(TOKENIZER):
+        other = _other_name(source, None)
+        if other is not None:
+            return _from_files(source, other)
     if file is not None or not source.has(TOKENIZER):
         file = choose_file(source)
     kind = vectors_kind(source, file)
@@ -51,14 +70,51 @@ def open_other(ref: str, *, offline: bool) -> Vocabulary:
     vocabulary = open_own(source, file, lambda: open_gguf(source, file or "").metadata or {})
     if vocabulary.kind == "none":
         raise SourceError(
-            f"{ref}: there is no {TOKENIZER} in it", "name a tokenizer.json, or a model with one"
+            f"{ref}: there is no {TOKENIZER} in it, and no other tokenizer",
+            "name a tokenizer.json, or a model with one",
         )
     return vocabulary
 
 
 def tokenizer_name(source: Source, file: str | None) -> str:
-    """The `tokenizer.json` in the checkpoint's own folder where there is one, else the model's."""
-    return beside(source, file, TOKENIZER)
+    """The file of the tokenizer as far as no request is needed to know it.
+
+    The `tokenizer.json` in the checkpoint's own folder, else the model's; another file that holds
+    a tokenizer where only that is on this machine.
+    """
+    name = beside(source, file, TOKENIZER)
+    if source.path(name) is None:
+        others = (beside(source, file, kind) for kind in KINDS)
+        return next((other for other in others if source.path(other) is not None), name)
+    return name
+
+
+def _other_name(source: Source, file: str | None) -> str | None:
+    """The first file that holds a tokenizer, in the order of `KINDS`."""
+    for kind in KINDS:
+        name = beside(source, file, kind)
+        merges = name.removesuffix(kind) + MERGES
+        if source.has(name) and (kind != "vocab.json" or source.has(merges)):
+            return name
+    folder = (file or "").rpartition("/")[0]
+    ranks = [name for name in source.names() if name.endswith(ENDING)]
+    near = [name for name in ranks if name.rpartition("/")[0] in (folder, "")]
+    return min(near, default=None)
+
+
+def _from_files(source: Source, name: str) -> Vocabulary:
+    import hashlib
+
+    folder = name.removesuffix(base_name(name))
+    present = [folder + other for other in companions(name) if source.has(folder + other)]
+    keys = [source.key(each) for each in (name, *present)]
+    key = "files-" + hashlib.sha256("\n".join(keys).encode()).hexdigest()[:40]
+
+    def files(base: str) -> bytes | None:
+        read = folder + base
+        return source.read(read) if read in (name, *present) else None
+
+    return open_files_vocabulary(key, name, files)
 
 
 def _from_json(source: Source, name: str) -> Vocabulary:

@@ -2,6 +2,7 @@
 
     vocabulary = open_vocabulary(key, "tokenizer.json", read)
     vocabulary = open_gguf_vocabulary(key, "model.gguf", metadata)
+    vocabulary = open_files_vocabulary(key, "tokenizer.model", files)    # of several files
     vocabulary = no_vocabulary()                      # no tokenizer: `id:N` still works
 
 `key` is the identity that derived files are kept under (`Source.key`), `name` the file that
@@ -47,6 +48,7 @@ from embtool.vocab.opening import (
     open_vocabulary,
     open_words,
 )
+from embtool.vocab.opening_files import open_files_vocabulary
 from embtool.vocab.scripts import script
 from embtool.vocab.vocabulary import Vocabulary
 from embtool.vocab.word import Word
@@ -58,6 +60,7 @@ __all__ = [
     "Word",
     "escape",
     "no_vocabulary",
+    "open_files_vocabulary",
     "open_gguf_vocabulary",
     "open_vocabulary",
     "open_words",

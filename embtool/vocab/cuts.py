@@ -31,6 +31,11 @@ def cut_of(name: str) -> Cut | None:
     return next((cut for names, cut in _CUTS if name in names.split()), None)
 
 
+def cut_by(pattern: str) -> Cut:
+    """What a file's own pattern says: `whole`, as programs do that read ranks and patterns."""
+    return Cut((*_at(pattern), *_BYTES), whole=True)
+
+
 def _at(*patterns: str) -> tuple[Step, ...]:
     """Cut before and after what each pattern matches."""
     return tuple(
@@ -70,6 +75,12 @@ _O200K = (
     rf"|\p{{N}}{{1,3}}|{_PATHS}|{_SPACE}"
 )
 _TEKKEN = rf"{_BEFORE}{_UPPER}*{_LOWER}+|{_BEFORE}{_UPPER}+{_LOWER}*|\p{{N}}|{_PATHS}|{_SPACE}"
+# Kimi: Han characters stand alone, and are no letters of a word.
+_LATER, _FIRST = (f"{each[:-1]}&&[^\\p{{Han}}]]" for each in (_LOWER, _UPPER))
+_KIMI = (
+    rf"\p{{Han}}+|{_BEFORE}{_FIRST}*{_LATER}+{_CONTRACTION}?|{_BEFORE}{_FIRST}+{_LATER}*"
+    rf"{_CONTRACTION}?|\p{{N}}{{1,3}}|{_SIGNS}|{_SPACE}"
+)
 _CJK = "[一-龥\u0800-一가-\ud7ff]+"
 # The letters that DeepSeek's first models list: of scripts with capitals, in Unicode's order.
 _CASED = (
@@ -121,6 +132,7 @@ _CUTS = (
     ("deepseek-coder", Cut((*_at(*_DEEPSEEK_CODER), *_BYTES))),
     ("deepseek-v3", Cut((*_at(*_DEEPSEEK_3), *_BYTES))),
     ("gpt-4o llama4", Cut((*_at(_O200K), *_BYTES))),
+    ("kimi-k2", Cut((*_at(_KIMI), *_BYTES))),
     ("minimax-m2", Cut((*_at(_O200K), *_BYTES), nfc=True)),
     ("tekken", Cut((*_at(_TEKKEN), *_BYTES), whole=True, begins=True)),
     ("bloom poro-chat gpt3-finnish", Cut((*_at(_BLOOM), *_BYTES))),

@@ -60,7 +60,7 @@ def contents(metadata: Mapping[str, Any], file: str) -> Contents:
         if not np.isfinite(scores).all():
             token_id = int(np.argmin(np.isfinite(scores)))
             raise FormatError(f"{file}: the score of token {token_id} is no number", ADVICE)
-        rules |= _rules_of_llama(metadata, size) | {"matched": _matched(pieces, kinds)}
+        rules |= _rules_of_llama(metadata, size) | {"matched": matched(pieces, kinds)}
     if name in ("gpt2", "bert", "t5"):
         rules |= _rules_of_library(metadata, name)
     unknown_id = _id(metadata, "unknown_token_id", size, _UNKNOWN_ID.get(name))
@@ -107,14 +107,18 @@ def _rules_of_library(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def _matched(pieces: Sequence[bytes], kinds: NDArray[np.uint8]) -> dict[str, list[int]]:
+def matched(
+    pieces: Sequence[bytes],
+    kinds: NDArray[np.uint8],
+    whole: Sequence[int] = (CONTROL, UNKNOWN, USER_DEFINED),
+) -> dict[str, list[int]]:
     """Where a token that is matched whole may begin: its first two characters -> lengths.
 
-    Those are the control, unknown and user-defined tokens. A token of one character stands under
+    Those are the tokens of the kinds `whole`. A token of one character stands under
     that; lengths are in characters, the longest first.
     """
     lengths: dict[str, set[int]] = {}
-    for token_id in np.flatnonzero(np.isin(kinds, (CONTROL, UNKNOWN, USER_DEFINED))).tolist():
+    for token_id in np.flatnonzero(np.isin(kinds, whole)).tolist():
         try:
             text = pieces[token_id].decode("utf-8")
         except UnicodeDecodeError:

@@ -26,12 +26,12 @@ def parse(raw: bytes, file: str) -> dict[str, Any]:
     return tokenizer
 
 
-def contents(raw: bytes, file: str) -> Contents:
+def contents(tokenizer: Mapping[str, Any], file: str) -> Contents:
     """Every token, added ones included; those win over a piece of the model with their id.
 
-    Raises FormatError where ids or spellings are not what the format demands.
+    `tokenizer` is what `parse` gives. Raises FormatError where ids or spellings are not what the
+    format demands.
     """
-    tokenizer = parse(raw, file)
     model = tokenizer["model"]
     pieces, added = _pieces(model, file), _added(tokenizer, file)
     size = size_of([*pieces.values(), *(token["id"] for token in added)], file)
@@ -52,7 +52,7 @@ def contents(raw: bytes, file: str) -> Contents:
         types=types,
         unknown_id=_unknown_id(model, pieces, {token["content"]: token["id"] for token in added}),
         rules={
-            "prefix": unprefixed(tokenizer) is not None,
+            "prefix": unprefixed(dict(tokenizer)) is not None,
             "mark": escape(spelling.prefix),
             # WordPiece and word lists drop the spaces between words
             "spaced": spelling.kind not in ("wordpiece", "words") or bool(spelling.replaced),

@@ -197,14 +197,14 @@ def _dump(
         "added_tokens": added,
         "normalizer": normalizer,
         "pre_tokenizer": pre_tokenizer,
-        "post_processor": _around(*around),
+        "post_processor": surrounding(*around),
         "decoder": None,
         "model": model,
     }
     return json.dumps(tokenizer, ensure_ascii=False).encode()
 
 
-def _around(before: Special, after: Special) -> Json | None:
+def surrounding(before: Special, after: Special) -> Json | None:
     """What puts the model's own special tokens around a text."""
     if before is None and after is None:
         return None

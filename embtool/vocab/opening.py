@@ -29,7 +29,7 @@ def open_vocabulary(key: str, name: str, read: Callable[[], bytes]) -> Vocabular
     def build() -> bytes:
         from embtool.vocab import from_json
 
-        return pack(from_json.contents(once(), name), "json")
+        return pack(from_json.contents(from_json.parse(once(), name), name), "json")
 
     return Vocabulary(
         lambda: open_index(key, "json", build),
