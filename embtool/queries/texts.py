@@ -97,8 +97,9 @@ def need_vocabulary(model: Model) -> Vocabulary:
         TokenError: the model has no tokenizer that can be read.
     """
     if model.vocabulary.kind == "none":
+        why = "there is no tokenizer with it, so words and texts have no ids"
         raise TokenError(
-            f"{model.ref}: there is no tokenizer with it, so words and texts have no ids",
+            f"{model.ref}: {model.vocabulary.refused or why}",
             "name one with --tokenizer FILE or MODEL, or ask for rows as id:NUMBER",
         )
     return model.vocabulary

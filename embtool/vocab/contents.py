@@ -36,6 +36,11 @@ class Contents:
     rules: dict[str, Any] = field(default_factory=dict)
 
 
+def nothing(refused: str | None) -> Contents:
+    """The vocabulary of a tokenizer that is not read, and why: only `id:N` names a row."""
+    return Contents("none", [], [], np.zeros(0, np.uint8), rules={"refused": refused})
+
+
 def shown(
     pieces: Sequence[bytes | None], types: NDArray[np.uint8], spelling: Spelling
 ) -> tuple[list[str], list[str]]:

@@ -15,8 +15,6 @@ from embtool.vocab.contents import ADVICE
 from embtool.vocab.gguf_json import Json, Special, surrounding
 from embtool.vocab.tokenizer_files import ADDED, CONFIG, MODEL, NAMED, Files
 
-# What stands for a vocabulary that is not read.
-NOTHING: Json = {"model": {"type": "WordLevel", "vocab": {}}}
 # Classes that stand for no family: the model's own type tells more.
 _ANY = ("", "pretrained", "auto", "tiktoken", "backend")
 _FLAGS = ("lstrip", "rstrip", "single_word", "normalized")
@@ -48,8 +46,9 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """tokenizer: what a tokenizer.json would hold; note: what it does not say and was assumed.
+    """tokenizer: what a tokenizer.json would hold, empty where not even the tokens are read.
 
+    note: what the files do not say and was assumed.
     uncut: the name of a way to cut texts that is not known; refused: why no text has ids.
     """
 

@@ -24,6 +24,7 @@ from embtool.vocab.contents import (
     UNUSED,
     USER_DEFINED,
     Contents,
+    nothing,
     shown,
     size_of,
 )
@@ -62,8 +63,7 @@ def contents(raw: bytes, file: str, found: Settings) -> Contents:
     """
     model = _parse(raw, file)
     if _SHIFTED.fullmatch(found.family):
-        refused = f"{found.family} does not number its tokens as {file} does"
-        return Contents("none", [], [], np.zeros(0, np.uint8), rules={"refused": refused})
+        return nothing(f"{found.family} does not number its tokens as {file} does")
     size = size_of([len(model.pieces) - 1], file)
     if not np.isfinite(model.scores).all():
         token_id = int(np.argmin(np.isfinite(model.scores)))

@@ -6,7 +6,7 @@ https://github.com/google-research/bert/blob/master/tokenization.py.
 
 import re
 
-from embtool.vocab.from_files import NOTHING, Made, Settings, assembled, placed, text_of
+from embtool.vocab.from_files import Made, Settings, assembled, placed, text_of
 from embtool.vocab.gguf_json import Json
 
 # Families whose vocab.txt is read by BERT's rules.
@@ -23,13 +23,13 @@ def made(raw: bytes, file: str, found: Settings) -> Made:
     """The tokenizer; refused where the model is of a family that reads vocab.txt otherwise."""
     if found.family and not _FAMILIES.fullmatch(found.family):
         refused = f"{file} belongs to a tokenizer {found.family}, whose rules embtool does not know"
-        return Made(NOTHING, refused=refused)
+        return Made({}, refused=refused)
     lines = text_of(raw, file).split("\n")
     vocab = {piece: i for i, line in enumerate(lines) if (piece := line.rstrip("\r"))}
     unknown = found.named("unk_token", "[UNK]")
     if unknown not in vocab:
         refused = f"{file} is no WordPiece vocabulary: {unknown} is not in it"
-        return Made(NOTHING, refused=refused)
+        return Made({}, refused=refused)
     lowercase, note = found.flag("do_lower_case"), None
     if lowercase is None:
         lowercase = not any(map(_has_capital, vocab))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from embtool.errors import UnsupportedError
 from embtool.source.notes import note
+from embtool.vocab.contents import nothing
 from embtool.vocab.index import Index, pack
 from embtool.vocab.kept import Asked, Own, open_index
 from embtool.vocab.refusal import Refusal
@@ -32,11 +33,18 @@ def open_files_vocabulary(key: str, name: str, files: Files) -> Vocabulary:
         raw = files(base_name(name)) or b""
         if _is_sentencepiece(name, raw):
             return pack(from_sentencepiece.contents(raw, name, settings(files)), name)
-        return pack(from_json.contents(once().tokenizer, name), name)
+        made = once()
+        if not made.tokenizer:
+            return pack(nothing(made.refused), name)
+        return pack(from_json.contents(made.tokenizer, name), name)
 
     def encoder(index: Index) -> Encoder:
-        if "charsmap" in index.rules or "refused" in index.rules:
-            return _sentencepiece(index, name)
+        if index.rules.get("refused") is not None:
+            return _refusal(index.rules["refused"])
+        if "sentencepiece" in index.rules:
+            from embtool.vocab.sentencepiece import SentencePiece
+
+            return SentencePiece(index, name)
         made = once()
         if made.note is not None:
             note(made.note)
@@ -62,14 +70,6 @@ def _is_sentencepiece(name: str, raw: bytes) -> bool:
 
     base = base_name(name)
     return base == "spiece.model" or (base == "tokenizer.model" and not is_ranks(raw))
-
-
-def _sentencepiece(index: Index, name: str) -> Encoder:
-    if index.rules["refused"] is not None:
-        return _refusal(index.rules["refused"])
-    from embtool.vocab.sentencepiece import SentencePiece
-
-    return SentencePiece(index, name)
 
 
 def _refusal(why: str) -> Refusal:

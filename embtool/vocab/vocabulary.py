@@ -81,6 +81,11 @@ class Vocabulary:
         return self._encoder.limits
 
     @property
+    def refused(self) -> str | None:
+        """Why not even the tokens of the model's tokenizer are read, if so; `kind` is none then."""
+        return self._index.rules.get("refused") if self.kind == "none" else None
+
+    @property
     def size(self) -> int:
         """The largest id + 1."""
         return self._index.size
