@@ -105,7 +105,7 @@ def test_the_saved_model_is_taken_until_the_environment_names_one(shell, tmp_pat
 
 def test_an_interrupt_is_exit_code_130(gemma_path):
     command = [*EMBTOOL, "neighbors", "-", "-q", "-f", "jsonl"]
-    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, **pipes) as process:
         process.stdin.write("猫\n".encode())
         process.stdin.flush()
