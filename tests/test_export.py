@@ -167,3 +167,16 @@ def test_the_recipes_of_the_page(capsys, gemma_path, tmp_path, monkeypatch):
     expected = json.loads(done.out)["neighbors"]
     assert [row[0] for row in rows] == [each["id"] for each in expected]
     assert [row[2] for row in rows] == pytest.approx([e["score"] for e in expected], abs=1e-5)
+
+
+def test_a_graph_as_parquet_is_the_graph_as_tsv(capsys, model, tmp_path):
+    for name in ("g.tsv", "g.parquet"):
+        options = ["-m", str(model), "-k", "3", "-o", str(tmp_path / name), "-q"]
+        done = run(capsys, "graph", *options)
+        assert (done.code, done.out, done.err) == (0, "", "")
+    lines = (tmp_path / "g.tsv").read_text(encoding="utf-8").splitlines()
+    query = f"SELECT * FROM '{tmp_path / 'g.parquet'}' ORDER BY id, rank"
+    found = ["\t".join(map(str, row)) for row in duckdb.sql(query).fetchall()]
+    assert len(found) == 36
+    assert found == lines[1:]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "g.tsv"]

@@ -106,9 +106,11 @@ class Session:
         )
 
     @property
-    def tsv_file(self) -> tuple[Path, bool] | None:
-        """The file of `-o` where it is TSV, and whether it gets a header; else None."""
+    def edge_file(self) -> tuple[Path, bool] | None:
+        """The file of `-o` where it is TSV or Parquet, and whether it gets a header; else None."""
         output: Path | None = self._given["output"]
+        if output is not None and output.suffix == ".parquet":
+            return output, False
         wanted = output is not None and self.sink.format == "tsv"
         return (output, not self._given["no_header"]) if wanted and output else None
 

@@ -88,7 +88,7 @@ def graph(
     metric: options.MetricOption = options.Metric.cosine,
     ids: Annotated[str | None, typer.Option("--ids", help="Some rows: 5,6,7.")] = None,
 ) -> None:
-    """Show the k nearest neighbors of every row; with -o FILE.tsv, resumable.
+    """Show the k nearest neighbors of every row; with -o FILE.tsv or .parquet, resumable.
 
     Example: embtool graph --ids 9886,5237 -k 3
     """
@@ -99,7 +99,7 @@ def graph(
         session.model,
         session.table,
         session.meter("rows"),
-        session.tsv_file,
+        session.edge_file,
     )
     session.note(f"note: {graph_cost(model, table, chosen)}")
     if file is None:

@@ -20,6 +20,7 @@ from embtool.search.blocks import I64, norms
 from embtool.search.nearest import Hit, Metric
 from embtool.table import Table
 from embtool.vocab import Vocabulary
+from embtool.writers.edges import to_parquet
 
 #: (rows that are done, rows in all).
 Progress = Callable[[int, int], None]
@@ -118,7 +119,9 @@ def write_graph(
     *,
     header: bool = True,
 ) -> Written:
-    """Write `graph` as TSV, a line an edge; what an interrupted run wrote is kept and gone on with.
+    """Write `graph` as TSV or Parquet, by PATH's ending, a line an edge.
+
+    What an interrupted run wrote is kept and gone on with.
 
     Until it is whole, the file is PATH.part, beside PATH.part.json, which says how far it is and
     of which table it is.
@@ -139,7 +142,7 @@ def write_graph(
             names = _names(model.vocabulary, table.shape[0])
             for some, hits in _batches(table, asked[resumed:], k, metric, progress, resumed):
                 part.add("".join(_lines(names, some, hits)), len(some))
-            part.finish()
+            part.finish(to_parquet if path.suffix == ".parquet" else None)
     except OSError as error:
         raise SourceError(
             f"{path} cannot be written: {error.strerror or error}",
@@ -262,8 +265,12 @@ class _Part:
         fresh.write_text(json.dumps(state), encoding="utf-8")
         fresh.replace(self._state)
 
-    def finish(self) -> None:
-        """Give the whole file its name."""
+    def finish(self, convert: Callable[[Path, Path], None] | None) -> None:
+        """Give the whole file its name, converted from TSV if it must be."""
         self._file.close()
+        if convert is not None:
+            converted = self._part.with_name(self._part.name + ".new")
+            convert(self._part, converted)
+            converted.replace(self._part)
         self._part.replace(self._path)
         self._state.unlink(missing_ok=True)

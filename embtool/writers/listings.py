@@ -1,6 +1,6 @@
 """Rows with their names: TensorBoard's projector pair, and Parquet."""
 
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -30,14 +30,7 @@ def write_parquet(file: BinaryIO, rows: Rows) -> None:
     Raises:
         UnsupportedError: the extra `parquet` is not installed.
     """
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError:
-        raise UnsupportedError(
-            "Parquet needs the package pyarrow, which is not installed",
-            'install it: pip install "embtool[parquet]"',
-        ) from None
+    pa, parquet = need_pyarrow()
     vector = pa.list_(pa.float32(), rows.d_model)
     fields = {"id": pa.int64(), "token": pa.string(), "raw": pa.string(), "norm": pa.float32()}
     schema = pa.schema([*fields.items(), ("vector", vector)])
@@ -56,3 +49,16 @@ def write_parquet(file: BinaryIO, rows: Rows) -> None:
             ]
             writer.write_batch(pa.record_batch(columns, schema=schema))
             first += len(block)
+
+
+def need_pyarrow() -> tuple[Any, Any]:
+    """The modules pyarrow and pyarrow.parquet; raises UnsupportedError where they are not there."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise UnsupportedError(
+            "Parquet needs the package pyarrow, which is not installed",
+            'install it: pip install "embtool[parquet]"',
+        ) from None
+    return pyarrow, parquet
