@@ -110,6 +110,7 @@ def test_an_interrupt_is_exit_code_130(gemma_path):
         process.stdin.write("猫\n".encode())
         process.stdin.flush()
         assert process.stdout.readline().startswith(b'{"model"')
+        time.sleep(1)  # until it waits for the next line: Python drops a signal while it cleans up
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert process.stderr.read() == b""
