@@ -133,6 +133,7 @@ def put_named(hub, name):
         "../../../../../etc/passwd",
         "/etc/passwd",
         "../../commits/refs.json",
+        "..",
         ".",
         "x" * 400,
         "北京/weight",
