@@ -106,7 +106,11 @@ def test_the_saved_model_is_taken_until_the_environment_names_one(shell, tmp_pat
 def test_an_interrupt_is_exit_code_130(gemma_path):
     command = [*EMBTOOL, "neighbors", "-", "-q", "-f", "jsonl"]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, **pipes) as process:
+    # A shell starts what runs in its background with the signal ignored, and children inherit that.
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, **pipes)
+    signal.signal(signal.SIGINT, before)
+    with process:
         process.stdin.write("猫\n".encode())
         process.stdin.flush()
         assert process.stdout.readline().startswith(b'{"model"')
