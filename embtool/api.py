@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from embtool.model import Model
 from embtool.queries.analogy import WEIGHTS, Sums
 from embtool.queries.candidates import Candidates
+from embtool.queries.cosines import Similarity
+from embtool.queries.failures import Failure
 from embtool.queries.ground import Choices
 from embtool.queries.nearest import Nearest
-from embtool.queries.records import Analogy, Failure, Lookup, Neighbors, Similarity
+from embtool.queries.ranked import Analogy, Neighbors
+from embtool.queries.records import Lookup
 from embtool.queries.similarity import similarity as _similarity
 from embtool.queries.texts import lookup as _lookup
 from embtool.search.methods import Method

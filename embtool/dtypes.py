@@ -32,7 +32,7 @@ _BLOCKS = {
 _STEP = 262_144
 
 
-class _Float(NamedTuple):
+class Float(NamedTuple):
     """A sign-exponent-mantissa format of 16 bits or fewer, as steps that lead to float32."""
 
     code: str  # the signed integer of its width
@@ -42,12 +42,13 @@ class _Float(NamedTuple):
     special: int  # the first positive code that is infinity or NaN
 
 
+#: The small floats that are read.
 # IEEE 754 binary16, and the two of "FP8 Formats for Deep Learning" (arXiv:2209.05433): E5M2 is
 # the upper half of a binary16, E4M3 has no infinity and one NaN of each sign.
-_FLOATS = {
-    "F16": _Float("<i2", 13, 0x8FFF_E000, 2.0**112, 0x7C00),
-    "F8_E5M2": _Float("<i1", 21, 0x8FE0_0000, 2.0**112, 0x7C),
-    "F8_E4M3": _Float("<i1", 20, 0x87F0_0000, 2.0**120, 0x7F),
+FLOATS = {
+    "F16": Float("<i2", 13, 0x8FFF_E000, 2.0**112, 0x7C00),
+    "F8_E5M2": Float("<i1", 21, 0x8FE0_0000, 2.0**112, 0x7C),
+    "F8_E4M3": Float("<i1", 20, 0x87F0_0000, 2.0**120, 0x7F),
 }
 
 
@@ -110,8 +111,8 @@ def decode(dtype: str, stored: U8, out: F32 | None = None) -> F32:
 
 def _decoder(dtype: str) -> Callable[[U8, F32], None]:
     """The function that fills out (n, d_model) from stored (n, row_nbytes)."""
-    if dtype in _FLOATS:
-        return partial(_small_float, _FLOATS[dtype])
+    if dtype in FLOATS:
+        return partial(_small_float, FLOATS[dtype])
     if dtype in _WIDE:
         return _WIDE[dtype]
     if dtype in quant.SCHEMES:
@@ -144,7 +145,7 @@ def _packed(dtype: str, stored: U8, out: F32) -> None:
     quant.SCHEMES[dtype](stored.reshape(-1, nbytes), out.reshape(-1, elements))
 
 
-def _small_float(form: _Float, stored: U8, out: F32) -> None:
+def _small_float(form: Float, stored: U8, out: F32) -> None:
     """Move the bits into place, then correct the exponent's bias by an exact product.
 
     These four passes are faster than numpy's own F16 cast and than a table of 256 entries, and

@@ -8,8 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from embtool.dtypes import block
 from embtool.errors import FormatError, UnsupportedError
@@ -23,8 +22,7 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 _AGAIN = "download or copy the file again"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorInfo:
+class TensorInfo(NamedTuple):
     """Where a tensor lies: bytes [start, stop) of its file; shape has the rows first."""
 
     name: str
@@ -34,8 +32,7 @@ class TensorInfo:
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """A safetensors header: its tensors, its `__metadata__`, and the bytes of the whole file."""
 
     tensors: dict[str, TensorInfo]
@@ -43,8 +40,7 @@ class Header:
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(NamedTuple):
     """An index of shards: tensor -> the shard that holds it, and what it says of the whole.
 
     A total is None where the index does not give it as a whole number.

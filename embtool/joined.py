@@ -80,6 +80,9 @@ class Joined(Table):
         rows[~late], rows[late] = found
         return rows
 
+    def products(self, vectors: F32, count: int) -> None:
+        """None: such a table is rare, and two tables."""
+
     def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[tuple[int, F32]]:
         """Blocks of the first table, and then of the other, numbered on."""
         stop = self.shape[0] if stop is None else stop

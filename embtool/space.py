@@ -1,8 +1,8 @@
 """Spaces in which rows are compared: the table's own, centred, or without its main components."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ _TURNS = 500
 _CONVERGED = 1e-10
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(NamedTuple):
     """Rows less a mean, and without what they have along some directions.
 
     row' = (row - mean) - sum over components c of ((row - mean) . c) c

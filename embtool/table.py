@@ -16,6 +16,7 @@ from embtool.source import Progress, Source
 
 if TYPE_CHECKING:
     from embtool.packed import Packed
+    from embtool.products import Products
 
 F32 = NDArray[np.float32]
 
@@ -112,8 +113,21 @@ class Table:
 
     def parts(self, count: int) -> list[Iterator[tuple[int, F32]]]:
         """`blocks` of `count` consecutive row ranges: one for each thread of a scan."""
-        bounds = [self.shape[0] * part // count for part in range(count + 1)]
-        return [self.blocks(a, b) for a, b in pairwise(bounds)]
+        return [self.blocks(a, b) for a, b in pairwise(self._bounds(count))]
+
+    def products(self, vectors: F32, count: int) -> "Products | None":
+        """The products of a few vectors (v, d_model) with all rows, in `count` parts.
+
+        None where there is no faster way to them than through `parts`.
+        """
+        from embtool.products import products
+        from embtool.search.blocks import block_rows
+
+        step = block_rows(self.shape[1])
+        return products(self.dtype, self.stored, vectors, step, self._bounds(count))
+
+    def _bounds(self, count: int) -> list[int]:
+        return [self.shape[0] * part // count for part in range(count + 1)]
 
     @property
     def params(self) -> int:
@@ -240,6 +254,10 @@ class PackedTable(Table):
         for first in range(start, stop, step):
             last = min(first + step, stop)
             yield first, self.packed.rows(self._units.fetch, range(first, last), out=buffer)
+
+    def products(self, vectors: F32, count: int) -> "Products | None":
+        """None: rows of several tensors are decoded first."""
+        return None
 
     def _bring(self) -> None:
         for part in self.packed.parts:

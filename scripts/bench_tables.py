@@ -89,6 +89,7 @@ def big(folder: Path) -> None:
     nbytes = ROWS * WIDTH * 2
     entry = {"dtype": "BF16", "shape": [ROWS, WIDTH], "data_offsets": [0, nbytes]}
     header = json.dumps({"model.embed_tokens.weight": entry}).encode()
+    header += b" " * (-len(header) % 8)  # as safetensors itself aligns what follows
     with (folder / "model.safetensors").open("wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for first in range(0, ROWS, 1024):

@@ -14,7 +14,9 @@ REMOTE = {"download", "diff", "cache rm"}
 
 def commands(typer_app, prefix=""):
     group = typer.main.get_command(typer_app)
-    for name, command in group.commands.items():
+    context = typer.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if getattr(command, "commands", None):
             yield from ((f"{prefix}{name} {n}", c) for n, c in command.commands.items())
         else:

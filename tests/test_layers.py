@@ -12,7 +12,7 @@ PACKAGE = Path(embtool.__file__).parent
 # From the ground up: a room may import those before it.
 FLOORS = [
     ["errors"],
-    ["quant", "dtypes", "header", "gguf"],
+    ["quant", "dtypes", "products", "header", "gguf"],
     ["config"],
     ["packed", "pickles", "vectors"],
     ["tensors", "params", "catalogue"],

@@ -1,7 +1,6 @@
 """Arguments that may be `-`: words and texts from standard input."""
 
 import os
-import queue
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -99,6 +98,8 @@ def read_vectors(name: str) -> tuple[str, "NDArray[np.float64]"]:
 
 def _lines() -> Iterator[list[str]]:
     """Lines in batches of what is there, so that a slow writer is answered line by line."""
+    import queue
+
     arrived: queue.Queue[bytes | None] = queue.Queue(2 * _MOST)
 
     def read() -> None:

@@ -7,7 +7,7 @@ tensors are the truth about tied or not.
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from embtool.config.sections import (
     LARGEST,
@@ -43,8 +43,7 @@ DTYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The claims of one config; what it does not say is None.
 
     `path` is where the text model's sizes stand: "" for the top, else dotted ("text_config").
@@ -136,8 +135,8 @@ def read_gguf(metadata: Mapping[str, object], name: str, has_output: bool) -> Co
         claims["embedding_multiplier"] = metadata[f"{architecture}.embedding_scale"]
     config = read_config(claims, name)
     if has_output:
-        return replace(config, tied=None, tied_from=None)
-    return replace(config, tied=True, tied_from="no output.weight in a GGUF file")
+        return config._replace(tied=None, tied_from=None)
+    return config._replace(tied=True, tied_from="no output.weight in a GGUF file")
 
 
 def _table_sizes(

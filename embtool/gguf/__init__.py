@@ -8,9 +8,8 @@ tensors' bytes. Everything is little-endian; a string is its length in 8 bytes, 
 import mmap
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from embtool.dtypes import block
 from embtool.errors import FormatError, UnsupportedError
@@ -29,8 +28,7 @@ _TYPES = (
 TYPES = {number: name for number, name in enumerate(_TYPES.split()) if name != "."}
 
 
-@dataclass(frozen=True, slots=True)
-class Gguf:
+class Gguf(NamedTuple):
     """A GGUF header.
 
     metadata: key -> bool, int, float, str, an array of numbers (n,), Strings, or a list of those
@@ -112,8 +110,7 @@ def _alignment(metadata: dict[str, Any], file: str) -> int:
     return alignment
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A tensor as the header describes it; nbytes is None for a type that is not known."""
 
     name: str

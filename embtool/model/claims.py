@@ -1,7 +1,6 @@
 """What a model claims about itself: its config and what stands beside it, or GGUF metadata."""
 
 import json
-from dataclasses import replace
 
 from embtool.config import Config, read_config, read_gguf
 from embtool.errors import FormatError
@@ -27,7 +26,7 @@ def claims_of_files(source: Source, checkpoint: str | None) -> Config | None:
             if claims.quantization is not None or not source.has(quantized):
                 return claims
             scheme = read_config(read_object(source, quantized), quantized).quantization
-            return replace(claims, quantization=scheme)
+            return claims._replace(quantization=scheme)
     return None
 
 

@@ -6,12 +6,10 @@ record, by which a file that was cut is known.
 
 import os
 import struct
-import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -33,8 +31,7 @@ _LONG = 64 << 20
 _HASHED = 10 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Converted:
+class Converted(NamedTuple):
     """The rows (rows, dims) float32 are the first bytes of the file at `path`."""
 
     path: Path
@@ -98,6 +95,7 @@ def _scratch() -> Path:
     """A folder for the life of this process, where the cache cannot be written."""
     import atexit
     import shutil
+    import tempfile
 
     folder = Path(tempfile.mkdtemp(prefix="embtool-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

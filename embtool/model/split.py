@@ -1,7 +1,6 @@
 """Meta's originals, `consolidated.00.pth`, `consolidated.01.pth`, ...: pieces of each table."""
 
 import re
-from dataclasses import replace
 from functools import partial
 
 from embtool.config import Config
@@ -64,7 +63,7 @@ def open_split(source: Source, names: list[str], config: Config | None) -> Check
                     f"{source.ref}: {file.file} has no piece of {table}",
                     "download or copy the file again",
                 )
-            piece = replace(file.header([table]).tensors[table], name=f"{table} in {file.file}")
+            piece = file.header([table]).tensors[table]._replace(name=f"{table} in {file.file}")
             checkpoint.files[piece.name] = file.file
             pieces.append(piece)
         packed = join_split(table, pieces, width, rows)

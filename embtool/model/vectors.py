@@ -2,9 +2,8 @@
 
 import mmap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from embtool.errors import FormatError
 from embtool.header import TensorInfo
@@ -50,8 +49,7 @@ class _Kept(PackedTable):
         return self._key
 
 
-@dataclass(frozen=True, slots=True)
-class Vectors:
+class Vectors(NamedTuple):
     """The table of a file; `vocabulary` opens its words, or those of a list beside it."""
 
     file: str

@@ -9,16 +9,10 @@ from embtool.output.view import Cell, View
 from embtool.vocab import Word, escape
 
 if TYPE_CHECKING:
+    from embtool.queries.cosines import Chance, Cross, Similarity
     from embtool.queries.evaluate import Evaluation, Section, Total
-    from embtool.queries.records import (
-        Analogy,
-        Chance,
-        Cross,
-        Neighbor,
-        Neighbors,
-        Rank,
-        Similarity,
-    )
+    from embtool.queries.rank import Rank
+    from embtool.queries.ranked import Analogy, Neighbor, Neighbors
 
 _RANKED = ("rank", "id", "token", "raw", "score")
 #: Lines that could not be asked, as far as a person sees them; the other formats have them all.

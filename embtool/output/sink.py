@@ -1,7 +1,6 @@
 """Where data goes: one stream, one format, records written as they come."""
 
 import contextlib
-import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,7 @@ from embtool.output.notes import report
 from embtool.output.plain import plain
 from embtool.output.view import Cell, View
 from embtool.output.views import for_people, view
-from embtool.queries.records import Failure
+from embtool.queries.failures import Failure
 from embtool.source.notes import note
 
 FORMATS = ("table", "json", "jsonl", "csv", "tsv", "npy")
@@ -153,6 +152,8 @@ class Sink:
             rows: Iterable[tuple[object, ...]] = (tuple(map(_cell, row)) for row in shown.rows)
             rows = (shown.columns, *rows) if header else rows
             if self.format == "csv":
+                import csv
+
                 csv.writer(stream, lineterminator="\n").writerows(rows)
             else:
                 stream.writelines("\t".join(map(str, row)) + "\n" for row in rows)

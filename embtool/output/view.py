@@ -1,7 +1,6 @@
 """A record as columns and rows: what every list format writes."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +8,7 @@ from numpy.typing import NDArray
 Cell = str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """A record as columns and rows.
 
     `title` and `footer` are lines that only a person sees, and a person does not see the last

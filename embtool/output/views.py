@@ -23,7 +23,7 @@ def for_people(record: Any, many: bool) -> tuple[View, bool]:  # noqa: ANN401 --
     kind = type(record).__name__
     if kind == "Params":
         return (counts.brief(record), True) if many else (counts.page(record), False)
-    return _PEOPLE.get(kind, view)(record), False
+    return (_PEOPLE[kind](record) if kind in _PEOPLE else view(record)), False
 
 
 def _tokens(record: "Tokens") -> View:

@@ -17,8 +17,8 @@ from embtool.plot import characters, heat, maps, norms
 from embtool.plot.html import html
 from embtool.plot.scene import Scene
 from embtool.plot.svg import svg
+from embtool.queries.cosines import Similarity
 from embtool.queries.figure import Map, NormFigure
-from embtool.queries.records import Similarity
 
 __all__ = ["FORMATS", "Figure", "choose_format", "render", "scene"]
 

@@ -5,8 +5,8 @@ from embtool.plot.grid import Grid, look
 from embtool.plot.labels import Box
 from embtool.plot.measure import cells, cut
 from embtool.plot.names import labels, word_label
+from embtool.queries.cosines import Similarity
 from embtool.queries.figure import Map, NormFigure
-from embtool.queries.records import Similarity
 
 #: A picture is at least so wide, also where a terminal is narrower.
 NARROWEST = 40

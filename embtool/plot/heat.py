@@ -4,7 +4,7 @@ from embtool.plot.labels import Box
 from embtool.plot.measure import cut, ems
 from embtool.plot.names import shown, word_label
 from embtool.plot.scene import FONT, MARGIN, SMALL, Mark, Rect, Scene, Text, heading
-from embtool.queries.records import Similarity
+from embtool.queries.cosines import Similarity
 
 # A cell is as large as the picture allows, between these; from the second one it has its number.
 _LEAST, _NUMBERED, _MOST = 24.0, 40.0, 64.0

@@ -1,16 +1,17 @@
 """`analogy`: the rows nearest to a sum of words, A − B + C unless another is asked for."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from embtool.errors import TokenError
 from embtool.model import Model
 from embtool.queries.candidates import Candidates
+from embtool.queries.failures import Failure
 from embtool.queries.folding import folded
 from embtool.queries.ground import F64, Choices, Ground, attempt
-from embtool.queries.records import Analogy, Failure, Term
+from embtool.queries.ranked import Analogy, Term
 from embtool.search.analogy import analogies, check_weights
 from embtool.search.methods import Method
 from embtool.search.nearest import Hit
@@ -20,8 +21,7 @@ from embtool.vocab import Word
 WEIGHTS = (1.0, -1.0, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     words: tuple[Word, ...]
     vectors: F64
 

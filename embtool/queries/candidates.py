@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,7 @@ Mask = NDArray[np.bool_]
 _UNSPACED = ("han", "kana", "thai", "lao", "khmer", "myanmar")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Rows that may be answers.
 
     only: a regular expression on the displayed token. script: of its first letter. words: tokens

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from embtool.queries.candidates import Candidates, allowed_rows
+from embtool.queries.cosines import Chance
 from embtool.queries.ground import F64, Ground
-from embtool.queries.records import Chance
 from embtool.search.blocks import I64
 from embtool.search.pairs import pair_cosines, random_pairs
 

@@ -8,7 +8,7 @@ from embtool.errors import EmbtoolError, SourceError
 from embtool.model import Model
 from embtool.model.counting import model_params
 from embtool.params import Params, hypothetical
-from embtool.queries.records import Failure
+from embtool.queries.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from embtool.model import Model
 from embtool.queries.candidates import Candidates
+from embtool.queries.failures import need_vocabulary
 from embtool.queries.ground import Choices, Ground
 from embtool.queries.questions import Question, Skipped, read_questions
-from embtool.queries.texts import need_vocabulary
 from embtool.search.analogy import evaluate_analogies
 from embtool.search.blocks import Pass
 from embtool.search.methods import Method

@@ -26,10 +26,11 @@ from embtool.queries.explained import (
     Read,
     Scale,
 )
+from embtool.queries.failures import need_vocabulary
 from embtool.queries.ground import F64, Choices, Ground
 from embtool.queries.records import Lookup
 from embtool.queries.rows import ids_record
-from embtool.queries.texts import lookup, need_vocabulary
+from embtool.queries.texts import lookup
 from embtool.search.blocks import Pass
 from embtool.search.one_hot import one_hot_product
 from embtool.search.pairs import pair_cosines, random_rows, rank_correlation

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from embtool.queries.records import Chance, Row
+from embtool.queries.cosines import Chance
+from embtool.queries.records import Row
 from embtool.queries.rows import Ids
 
 

@@ -12,7 +12,7 @@ from embtool.queries.analogy import WEIGHTS, formula
 from embtool.queries.candidates import Candidates
 from embtool.queries.folding import folded
 from embtool.queries.ground import F64, Choices, Ground
-from embtool.queries.records import Neighbor
+from embtool.queries.ranked import Neighbor
 from embtool.queries.rows import entries
 from embtool.queries.stats import Histogram, NormedToken
 from embtool.search.blocks import Pass, norms, unit

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from embtool.queries.candidates import fold_key
 from embtool.queries.ground import Ground
-from embtool.queries.records import Folded, Neighbor
+from embtool.queries.ranked import Folded, Neighbor
 from embtool.search.nearest import Hit
 
 #: How many hits are asked for in place of one, at first; each time they do not suffice, as often

@@ -14,7 +14,7 @@ from embtool.graph import cost, neighbors_of_rows
 from embtool.model import Model
 from embtool.model.derived import load_norms, save_norms
 from embtool.quant import F32
-from embtool.queries.records import Neighbor
+from embtool.queries.ranked import Neighbor
 from embtool.queries.rows import threads
 from embtool.search.blocks import I64, norms
 from embtool.search.nearest import Hit, Metric

@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +12,8 @@ from embtool.errors import EmbtoolError, TokenError
 from embtool.model import Model
 from embtool.model.derived import load_norms, open_space, save_norms, space_name
 from embtool.queries.candidates import Candidates, allowed_rows
-from embtool.queries.records import Failure, Neighbor
-from embtool.queries.texts import need_vocabulary
+from embtool.queries.failures import Failure, need_vocabulary
+from embtool.queries.ranked import Neighbor
 from embtool.search.blocks import Pass, finite
 from embtool.search.nearest import Hit
 from embtool.space import Space
@@ -26,8 +25,7 @@ _Q = TypeVar("_Q")
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(NamedTuple):
     """How a person wants words and rows to count.
 
     form: of a typed word; pool: what becomes of a word of several tokens. center: rows less the
@@ -115,6 +113,7 @@ class Ground:
             norms,
             self._allowed,
             self.space,
+            lambda vectors: self.table.products(vectors, self._threads),
         )
         found = ask(work)
         if norms is None and work.norms is not None:

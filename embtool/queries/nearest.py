@@ -7,9 +7,10 @@ import numpy as np
 from embtool.errors import FormatError
 from embtool.model import Model
 from embtool.queries.candidates import Candidates
+from embtool.queries.failures import Failure
 from embtool.queries.folding import folded
 from embtool.queries.ground import F64, Choices, Ground, attempt
-from embtool.queries.records import Failure, Neighbors
+from embtool.queries.ranked import Neighbors
 from embtool.search.blocks import finite, unit
 from embtool.search.nearest import Metric, top_k
 from embtool.vocab import Word

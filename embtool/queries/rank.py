@@ -1,14 +1,29 @@
 """`rank`: how near one word is to another, as its place among the other's neighbours."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from embtool.errors import TokenError
 from embtool.model import Model
 from embtool.queries.candidates import Candidates
 from embtool.queries.ground import Choices, Ground
-from embtool.queries.records import Rank
 from embtool.search.nearest import Metric
 from embtool.search.rank import rank_of
+from embtool.vocab import Word
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """How near `other` is to `word`: its place among the word's neighbours, of `of` rows."""
+
+    model: str
+    table: str
+    metric: str
+    word: Word
+    other: Word
+    rank: int
+    of: int
+    score: float
 
 
 def rank(

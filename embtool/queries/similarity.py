@@ -10,8 +10,8 @@ import numpy as np
 
 from embtool.model import Model
 from embtool.queries.chance import chance
+from embtool.queries.cosines import Cross, Similarity
 from embtool.queries.ground import F64, Choices, Ground
-from embtool.queries.records import Cross, Similarity
 from embtool.search.blocks import unit
 from embtool.vocab import Word
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from embtool.errors import SourceError, TokenError
 from embtool.model import Model
+from embtool.queries.failures import need_vocabulary
 from embtool.queries.records import Entry, Found, Lookup, Row, Token, Tokens
 from embtool.vocab import Vocabulary
 
@@ -88,21 +89,6 @@ def _scale(model: Model) -> float:
             "leave out --scaled, or name the folder that holds config.json too",
         )
     return 1.0 if model.config.scale is None else model.config.scale
-
-
-def need_vocabulary(model: Model) -> Vocabulary:
-    """The model's vocabulary, where a question cannot do without.
-
-    Raises:
-        TokenError: the model has no tokenizer that can be read.
-    """
-    if model.vocabulary.kind == "none":
-        why = "there is no tokenizer with it, so words and texts have no ids"
-        raise TokenError(
-            f"{model.ref}: {model.vocabulary.refused or why}",
-            "name one with --tokenizer FILE or MODEL, or ask for rows as id:NUMBER",
-        )
-    return model.vocabulary
 
 
 def _tokens(vocabulary: Vocabulary, ids: Sequence[int]) -> tuple[Token, ...]:

@@ -112,6 +112,7 @@ class AnalogyScorer:
         methods: Sequence[Method],
         space: Space | None,
     ) -> None:
+        self.plain = False
         bounds = list(pairwise([*range(0, len(terms), _QUESTIONS), len(terms)]))
         starts = range(0, len(terms) * len(methods), len(terms))
         self.groups = [range(start + a, start + b) for start in starts for a, b in bounds]

@@ -7,12 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from embtool.products import Products
 from embtool.quant import F32
 from embtool.search.threads import Part, each_part
 from embtool.space import F64, Space
 
 I64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+#: The products of vectors (v, d_model) with all rows, where they are to be had without widening
+#: the rows; else None. Not for rows with an infinity or NaN.
+Multiply = Callable[[F32], Products | None]
 #: Stored rows by their ids: (n,) int64 -> (n, d_model) float32. Called from several threads.
 RowsOf = Callable[[I64], F32]
 
@@ -34,6 +38,8 @@ class Pass:
         computes them on its way and leaves them here, to be kept for the next.
     allowed: (rows,) bool, the rows that may be answers; None for all.
     space: where rows are compared; None for the table's own. Queries stand in it already.
+    multiply: the faster way to the products with a few vectors, once the norms tell which rows
+        are finite.
     """
 
     parts: Sequence[Part]
@@ -41,6 +47,7 @@ class Pass:
     norms: F32 | None = None
     allowed: Mask | None = None
     space: Space | None = None
+    multiply: Multiply | None = None
 
 
 class Rows(NamedTuple):

@@ -18,6 +18,8 @@ Margin = Callable[[I64, F64, F64], F64]
 
 # An id fits in 40 bits, so that a query and an id make one integer.
 _ID_BITS = 40
+# So many rows may wait, for however few queries: to score them exactly now and then takes longer.
+_ROOM = 512
 
 
 def pair_keys(queries: I64, ids: I64) -> I64:
@@ -69,7 +71,7 @@ class Candidates:
         self._spare = int(per_query.max())
         self._exact = exact
         self._margin = margin
-        self._room = self._count * (4 * k + 4)
+        self._room = max(_ROOM, self._count * (4 * k + 4))
         self._entries = [_NOTHING]
         self._fresh = 0
         self.low = np.full(self._count, -np.inf, np.float32)

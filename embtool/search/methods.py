@@ -18,8 +18,7 @@ operations that cost a question a few nanoseconds a row, and in float64 for a fe
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -39,8 +38,7 @@ _SAME = 1e-7
 _NO_PAIRS = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """What the questions of a formula take their scores from, for n rows.
 
     factors: one array (w, n) for each term of a question. delicate: vectors and columns, where

@@ -74,6 +74,7 @@ class MetricScorer:
 
     def __init__(self, metric: Metric, queries: NDArray[np.floating], space: Space | None) -> None:
         self.metric = metric
+        self.plain = metric == "cosine" and space is None
         self.groups = query_groups(len(queries))
         self._queries = queries
         self.vectors: F32 = queries.astype(np.float32)
@@ -127,7 +128,9 @@ class MetricScorer:
 
     def exact(self, queries: I64, rows: F64) -> F64:
         """The same in float64, for pairs of a query and a row."""
-        asked = self._queries[queries].astype(np.float64)
+        alone = len(self._queries) == 1
+        asked = self._queries[slice(None) if alone else queries].astype(np.float64)
+        asked = np.broadcast_to(asked, rows.shape)
         if self.metric == "euclidean":
             apart = rows - asked
             return -dots(apart, apart)

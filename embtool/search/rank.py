@@ -1,6 +1,6 @@
 """How near one row is to another, among all rows; and how near rows are to rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from embtool.search.blocks import I64, Pass, finite, joined, rankable, read, unit
 from embtool.search.nearest import Metric, MetricScorer
 from embtool.search.scan import exact_scores
-from embtool.search.stream import sheets
+from embtool.search.stream import Sheet, quick, sheets
 from embtool.search.threads import Part, each_part
 from embtool.space import F64
 
@@ -44,7 +44,7 @@ def rank_of(
         raise ValueError("the query is zero or not finite, so nothing is near it")
     counter = _Counter(work, MetricScorer(metric, query[None], work.space), target, exclude)
     with np.errstate(all="ignore"):
-        counts = each_part(work.parts, counter.part)
+        counts = counter.run()
     if work.norms is None:
         work.norms = joined(counter.fresh)
     if not any(count.met for count in counts):
@@ -78,15 +78,27 @@ class _Counter:
         self.score = float(found[0])
         self._margin = float(scorer.margin(np.zeros(1, np.int64), found, found)[0])
 
-    def part(self, part: Part) -> _Count:
-        """The count over the rows of a part."""
+    def run(self) -> list[_Count]:
+        """The counts of all parts."""
+        scorer = self.scorer
+        fast = quick(self._work, scorer.vectors, self._known, exact=not scorer.plain)
+        if fast is None:
+            return each_part(self._work.parts, self._part)
+        parts, slack = fast
+        self._margin += float(slack[0])
+        return each_part(parts, self._counted)
+
+    def _part(self, part: Part) -> _Count:
+        blocks = read(part, self._work, self._known, self.fresh)
+        return self._counted(sheets(blocks, self.scorer.vectors))
+
+    def _counted(self, some_sheets: Iterator[Sheet]) -> _Count:
         nearer = total = 0
         met = False
         waiting: list[I64] = []
         low = np.full(1, -np.inf, np.float32)
         with np.errstate(all="ignore"):
-            blocks = read(part, self._work, self._known, self.fresh)
-            for sheet in sheets(blocks, self.scorer.vectors):
+            for sheet in some_sheets:
                 scores = self.scorer.scores(sheet, range(1), low)[1][0].astype(np.float64)
                 scores[np.isin(sheet.ids, self._left_out)] = np.nan
                 total += int(np.count_nonzero(~np.isnan(scores)))

@@ -1,12 +1,14 @@
 """Rows on their way through a pass, many at a time, multiplied with what is asked for."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from embtool.quant import F32
-from embtool.search.blocks import I64, Rows
+from embtool.search.blocks import I64, Pass, Rows
+from embtool.search.threads import Part
+from embtool.space import F64
 
 # Up to this many vectors, one matrix-vector product after another is faster than a matrix
 # product, and copying rows together does not pay.
@@ -16,10 +18,11 @@ _FEW = 3
 # larger product, for a width of 50 as for one of 7,168.
 _ROWS = 1024
 _ELEMENTS = 1 << 22
+# From this length of a row on, the slack of products holds.
+_SHORT = 1e-30
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(NamedTuple):
     """Rows to score: ids (n,), norms (n,), NaN where a row may not rank.
 
     They come with their values (n, d_model) or with their products with all vectors (v, n). All
@@ -54,6 +57,30 @@ class Sheet:
 def sheets(blocks: Iterator[Rows], vectors: F32) -> Iterator[Sheet]:
     """Rows of a part as `blocks.read` gives them, to be multiplied with vectors (v, d_model)."""
     return _multiplied(blocks, vectors) if len(vectors) <= _FEW else _staged(blocks)
+
+
+def quick(
+    work: Pass, vectors: F32, known: F32 | None, *, exact: bool
+) -> tuple[list[Iterator[Sheet]], F64] | None:
+    """The products of few vectors by the pass's faster way: sheets by part, and their slack.
+
+    known: all norms as `blocks.rankable` gives them. exact: whether products with a slack are of
+    no use. None where there is no such way.
+    """
+    if known is None or work.multiply is None or len(vectors) > _FEW:
+        return None
+    found = work.multiply(vectors)
+    if found is None:
+        return None
+    if found.slack.any() and (exact or np.fmin.reduce(known, initial=np.inf) < _SHORT):
+        return None
+    return [_ready(part, known) for part in found.parts], found.slack
+
+
+def _ready(part: Part, known: F32) -> Iterator[Sheet]:
+    for first, products in part:
+        stop = first + products.shape[1]
+        yield Sheet(np.arange(first, stop), known[first:stop], None, products)
 
 
 def _multiplied(blocks: Iterator[Rows], vectors: F32) -> Iterator[Sheet]:

@@ -6,8 +6,8 @@ layer and in no part that reads pictures or sound; where names do not decide, it
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
+from typing import NamedTuple
 
 from embtool.config import Config
 from embtool.errors import FormatError
@@ -38,16 +38,14 @@ Tensors = Mapping[str, TensorInfo | None]
 NOT_NUMBERS = ("I64", "I16", "U64", "BOOL")
 
 
-@dataclass(frozen=True, slots=True)
-class PassedOver:
+class PassedOver(NamedTuple):
     """A tensor that looks like a table of the vocabulary and is none of the two, and why."""
 
     tensor: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(NamedTuple):
     """The tensors' names; either may be None (`output`: no head is stored).
 
     `extra` is the second parameter of a split input vocabulary (its rows follow those of

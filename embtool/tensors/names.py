@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from embtool.config import Config
 
@@ -77,8 +77,7 @@ HEADS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """Exact names to look for, the likeliest first."""
 
     input: tuple[str, ...]

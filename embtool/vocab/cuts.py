@@ -5,14 +5,12 @@ GGUF file. The steps here are those of the families' own tokenizer.json, in its 
 `default`: llama.cpp made it for files without a name.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Step = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """steps: a tokenizer.json's pre-tokenizers, each of which cuts what those before it left.
 
     nfc: whether the text is first normalized so. whole: whether a piece that is a token is taken

@@ -106,7 +106,7 @@ def made_of_tekken(raw: bytes, file: str, found: Settings) -> Made:
     _checked(ranks, file)
     added = {i: token(i, f"<SPECIAL_{i}>", special=True) for i in range(count)}
     added |= _listed(tekken.get("special_tokens"), count, file)
-    cut = replace(cut_by(pattern), begins=True)
+    cut = cut_by(pattern)._replace(begins=True)
     return Made(_tokenizer(ranks, cut, replace(found, added=added)))
 
 

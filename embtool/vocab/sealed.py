@@ -13,9 +13,8 @@ import mmap
 import struct
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,7 @@ class CorruptError(Exception):
     """A kept file that is cut, changed, foreign or of another version."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sealed:
+class Sealed(NamedTuple):
     """What a kept file holds; the arrays are views of it, read-only where it is mapped."""
 
     head: dict[str, Any]

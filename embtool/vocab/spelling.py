@@ -9,8 +9,7 @@ continues a word with `##`, CLIP's BPE what ends one with `</w>`. A word list sp
 import codecs
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 SPACE = "\u2581".encode()
 _BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
@@ -29,8 +28,7 @@ _ALPHABET = _alphabet()
 _ENCODING = codecs.charmap_build(_ALPHABET)
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(NamedTuple):
     """The rules of one vocabulary.
 
     kind: "bpe-bytes", "sentencepiece", "wordpiece", "words" (a word list) or "pieces" (text,

@@ -5,9 +5,8 @@ Loading takes seconds where the vocabulary is large, so nothing is loaded before
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from embtool.errors import FormatError, TokenError
 from embtool.vocab.contents import ADVICE
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 _BATCH = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(NamedTuple):
     tokenizer: "Tokenizer"
     renumbered: dict[int, int]
 

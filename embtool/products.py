@@ -1,0 +1,171 @@
+"""Products of stored rows with a few vectors, from the bytes as they lie.
+
+To widen a row to float32 is to write, and to read again, two to four times its bytes, which for
+one question is most of the work. Here there is as little between the bytes and the product as
+numpy allows:
+
+    F32       nothing.
+    BF16      two neighbours are the halves of one float32: as it is, it stands for the upper one,
+              shifted by 16 bits it is the lower one.
+    F16, F8   the bits are moved into place, and what that leaves wrong, a power of two, is made
+              good in the vectors.
+    Q8_0      all bytes become float32 at once; those of the scales meet zeros in the vectors, and
+              the sums of 32 are multiplied with their scale.
+
+Rows with an infinity or NaN have no product here: anything may come out for them.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embtool.dtypes import FLOATS, Float
+from embtool.quant import F32, U8
+
+F64 = NDArray[np.float64]
+#: Fills out (v, n) float32 with the products of the rows first to last.
+_Multiply = Callable[[int, int, F32], None]
+#: From stored rows (rows, row bytes), vectors (v, d_model), and how many rows there are at a time.
+_Way = Callable[[U8, F32, int], _Multiply]
+
+# Rows whose products are handed on together.
+_ROWS = 1 << 15
+# The upper half of a float32 whose lower half is not zero is off by less than 1/128 of itself,
+# all to one side; with half of that taken off the vectors, by no more than 1/256 to either.
+_OFF = 2.0**-8
+_HALF = np.uint32(16)
+
+
+class Products(NamedTuple):
+    """Products of vectors (v, d_model) with all rows of a table.
+
+    parts: one iterator for each thread, of (first row, products (v, n) float32).
+    slack: (v,), what a product may be off by, beside the rounding of float32, for a row of the
+        length 1. It holds for rows not shorter than 1e-30.
+    """
+
+    parts: list[Iterator[tuple[int, F32]]]
+    slack: F64
+
+
+def products(dtype: str, stored: U8, vectors: F32, step: int, bounds: list[int]) -> Products | None:
+    """The products of vectors (v, d_model) with rows (rows, row bytes) of a dtype.
+
+    bounds: where the parts begin, and the end. step: rows that are in float32 at a time. None
+    where the dtype has no faster way than to widen the rows.
+    """
+    make = _WAYS.get(dtype)
+    if make is None or (dtype in ("F32", "BF16") and not _in_words(stored)):
+        return None
+    slack = np.zeros(len(vectors))
+    if dtype == "BF16":
+        slack = _OFF * np.linalg.norm(vectors[:, 1::2].astype(np.float64), axis=1)
+        step *= 2  # half of the elements are in float32
+    parts = [
+        _part(make(stored, vectors, step), len(vectors), range(start, stop, step), stop)
+        for start, stop in pairwise(bounds)
+    ]
+    return Products(parts, slack)
+
+
+def _in_words(stored: U8) -> bool:
+    """Whether every row is a number of float32 where the processor expects them."""
+    return stored.shape[1] % 4 == 0 and stored.view("<f4").flags.aligned
+
+
+def _part(multiply: _Multiply, count: int, steps: range, stop: int) -> Iterator[tuple[int, F32]]:
+    many = max(1, _ROWS // steps.step)
+    for at in range(0, len(steps), many):
+        first = steps[at]
+        last = min(first + many * steps.step, stop)
+        out = np.empty((count, last - first), np.float32)
+        for row in steps[at : at + many]:
+            end = min(row + steps.step, stop)
+            multiply(row, end, out[:, row - first : end - first])
+        yield first, out
+
+
+def _f32(stored: U8, vectors: F32, _: int) -> _Multiply:
+    values = stored.view("<f4")
+
+    def multiply(first: int, last: int, out: F32) -> None:
+        _dot(values[first:last], vectors, out)
+
+    return multiply
+
+
+def _bf16(stored: U8, vectors: F32, step: int) -> _Multiply:
+    lower, upper = np.ascontiguousarray(vectors[:, 0::2]), vectors[:, 1::2] / (1 + _OFF)
+    upper = np.ascontiguousarray(upper, np.float32)
+    words, values = stored.view("<u4"), stored.view("<f4")
+    bits = np.empty((step, lower.shape[1]), np.uint32)
+    shifted, more = bits.view(np.float32), np.empty((len(vectors), step), np.float32)
+
+    def multiply(first: int, last: int, out: F32) -> None:
+        n = last - first
+        # First the product that reads the memory, as BLAS does that best; the shift then finds
+        # the rows in the cache.
+        _dot(values[first:last], upper, out)
+        np.left_shift(words[first:last], _HALF, out=bits[:n])
+        _dot(shifted[:n], lower, more[:, :n])
+        np.add(out, more[:, :n], out=out)
+
+    return multiply
+
+
+def _small_float(form: Float) -> _Way:
+    def make(stored: U8, vectors: F32, step: int) -> _Multiply:
+        # By powers of two, so that no digit is lost: the vectors brought below 1, then up.
+        _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
+        raised = np.ldexp(vectors, -exponents) * np.float32(form.scale)
+        codes, integers = stored.view(form.code), np.empty((step, vectors.shape[1]), np.int32)
+        bits, values = integers.view(np.uint32), integers.view(np.float32)
+
+        def multiply(first: int, last: int, out: F32) -> None:
+            n = last - first
+            np.copyto(integers[:n], codes[first:last])
+            np.left_shift(bits[:n], form.shift, out=bits[:n])
+            np.bitwise_and(bits[:n], form.mask, out=bits[:n])
+            _dot(values[:n], raised, out)
+            np.ldexp(out, exponents, out=out)
+
+        return multiply
+
+    return make
+
+
+def _q8_0(stored: U8, vectors: F32, step: int) -> _Multiply:
+    count, blocks = len(vectors), vectors.shape[1] // 32
+    spread = np.zeros((count, blocks, 34, 1), np.float32)
+    spread[:, :, 2:, 0] = vectors.reshape(count, blocks, 32)
+    signed, halves = stored.view(np.int8), stored.reshape(-1, blocks, 34)[:, :, :2].view("<f2")
+    wide = np.empty((step, blocks * 34), np.float32)
+    by_block = wide.reshape(step, blocks, 34).swapaxes(0, 1)
+    sums = np.empty((blocks, step, 1), np.float32)
+
+    def multiply(first: int, last: int, out: F32) -> None:
+        n = last - first
+        np.copyto(wide[:n], signed[first:last])
+        scales = halves[first:last, :, 0].astype(np.float32)
+        for vector, products in zip(spread, out, strict=True):
+            np.matmul(by_block[:, :n], vector, out=sums[:, :n])
+            np.einsum("bn,nb->n", sums[:, :n, 0], scales, out=products)
+
+    return multiply
+
+
+def _dot(rows: F32, vectors: F32, out: F32) -> None:
+    """One matrix-vector product for each vector: for a few, faster than a matrix product."""
+    for vector, products in zip(vectors, out, strict=True):
+        np.dot(rows, vector, out=products)
+
+
+_WAYS: dict[str, _Way] = {
+    "F32": _f32,
+    "BF16": _bf16,
+    "Q8_0": _q8_0,
+    **{name: _small_float(form) for name, form in FLOATS.items()},
+}
