@@ -43,6 +43,14 @@ def gensim_analogy(data: Path) -> None:
     print(vectors.most_similar(positive=[a, c], negative=[b], topn=10))
 
 
+def gensim_neighbors(data: Path) -> None:
+    """The same for the neighbours of one word."""
+    from gensim.models import KeyedVectors
+
+    vectors = KeyedVectors.load(str(data / "gemma" / "table.kv"), mmap="r")
+    print(vectors.most_similar(ANALOGY[0], topn=10))
+
+
 def torch_analogy(data: Path) -> None:
     """torch's embedding with the tokenizers library."""
     import numpy as np
@@ -93,7 +101,7 @@ def usearch_scan(data: Path) -> None:
     _report(_best(lambda: search(stored, query, 10, exact=True, dtype="bf16", threads=2)))
 
 
-def embtool_scan(data: Path, count: str = "1") -> None:
+def embtool_scan(data: Path, count: str = "1", times: int = 1) -> None:
     """embtool's neighbours of `count` rows of the same table, one pass, in a warm process."""
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     from embtool.model import Model
@@ -105,7 +113,12 @@ def embtool_scan(data: Path, count: str = "1") -> None:
     words = [f"id:{row}" for row in range(int(count))]
     nearest = Nearest(model, Choices(), Candidates(), "cosine", 10)
     repeats = 5 if len(words) < 100 else 1
-    _report(_best(lambda: list(nearest.words([words], alone=False)), repeats))
+    _report(times * _best(lambda: list(nearest.words([words], alone=False)), repeats))
+
+
+def embtool_singles(data: Path) -> None:
+    """1,000 questions one after the other in a warm process, from the time of one."""
+    embtool_scan(data, "1", times=1000)
 
 
 def numpy_matmul(data: Path) -> None:

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 from builders import folder_model, write_safetensors
+from cli import run
 
 EMBTOOL = [sys.executable, "-c", "from embtool.cli import main; main()"]
 
@@ -130,6 +131,28 @@ def test_help_and_version_import_no_library_that_they_do_not_use():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert done.stderr == "[]\n"
     assert "analogy" in done.stdout
+
+
+def test_a_warm_answer_imports_only_what_it_uses(gemma_path):
+    command = ["lookup", "国王", "-m", "gemma-3-270m", "-q"]
+    code = (
+        "import sys; from embtool.cli import app\n"
+        f"try: app({command})\nexcept SystemExit as ended: assert not ended.code\n"
+        "print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
+    )
+    for _ in range(2):  # the first one may have to make the index
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
+    modules = set(done.stderr.splitlines())
+    others = {f"embtool.cli.{name}" for name in ("count", "nearest", "analogies", "hub", "plot")}
+    unused = {"tokenizers", "safetensors", "rich", "concurrent.futures", "embtool.search.scan"}
+    assert not modules & (unused | others | {"embtool.queries.ranked", "numpy.ma"})
+    assert "embtool.cli.texts" in modules
+
+
+def test_a_slip_in_a_commands_name_is_answered_with_the_nearest(capsys):
+    done = run(capsys, "neighbours", "国王")
+    assert done.code == 2
+    assert "No such command 'neighbours'. Did you mean 'neighbors'?" in done.err
 
 
 @pytest.mark.slow

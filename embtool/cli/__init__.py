@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from embtool import __version__
 
-#: The commands in the order of the help, each with the file that holds it.
+#: The commands in the order of the help, each with the file that holds it under its name.
 _FILES = {
     **dict.fromkeys(("params", "models", "use"), "count"),
     **dict.fromkeys(("tokens", "find", "lookup"), "texts"),
@@ -34,10 +34,14 @@ class _Commands(TyperGroup):
     def get_command(self, _: object, cmd_name: str) -> Any:  # noqa: ANN401 -- typer's own copy of click
         if cmd_name not in self.commands:
             # A name that is none may be a slip, and what is near it is looked for among all.
-            for file in {_FILES[cmd_name]} if cmd_name in _FILES else set(_FILES.values()):
-                home = typer.Typer()
-                import_module(f"embtool.cli.{file}").add(home)
-                self.commands.update(typer.main.get_group(home).commands)
+            home = typer.Typer()
+            for name in [cmd_name] if cmd_name in _FILES else _FILES:
+                command = getattr(import_module(f"embtool.cli.{_FILES[name]}"), name)
+                if isinstance(command, typer.Typer):
+                    home.add_typer(command, name=name)
+                else:
+                    home.command(name)(command)
+            self.commands.update(typer.main.get_group(home).commands)
         return self.commands.get(cmd_name)
 
 

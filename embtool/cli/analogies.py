@@ -10,12 +10,6 @@ from embtool.cli.session import CANDIDATES, RANKED, SPACE, TABLE, Session, share
 from embtool.cli.stdin import check, is_stdin, triples
 
 
-def add(app: typer.Typer) -> None:
-    """Put the commands of this file into the app."""
-    app.command()(analogy)
-    app.command()(evaluate)
-
-
 @shares(*RANKED)
 def analogy(
     session: Session,

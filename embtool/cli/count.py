@@ -22,13 +22,6 @@ class SortKey(StrEnum):
 _PRECISIONS = "fp32,bf16,fp8,int8,int4"
 
 
-def add(app: typer.Typer) -> None:
-    """Put the commands of this file into the app."""
-    app.command()(params)
-    app.command()(models)
-    app.command()(use)
-
-
 @shares("offline", *OUTPUT)
 def params(
     session: Session,

@@ -9,13 +9,6 @@ from embtool.cli.session import PAGE, TABLE, Session, shares
 from embtool.cli.stdin import check, text_argument
 
 
-def add(app: typer.Typer) -> None:
-    """Put the commands of this file into the app."""
-    app.command()(explain)
-    app.command()(compare)
-    app.command()(dimensions)
-
-
 @shares(*PAGE)
 def explain(
     session: Session,

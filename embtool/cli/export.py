@@ -19,11 +19,6 @@ class Dtype(StrEnum):
     stored = "stored"
 
 
-def add(app: typer.Typer) -> None:
-    """Put the command of this file into the app."""
-    app.command()(export)
-
-
 @shares(*CHOSEN)
 def export(
     session: Session,

@@ -7,16 +7,6 @@ import typer
 from embtool.cli.session import OUTPUT, Session, shares
 
 
-def add(app: typer.Typer) -> None:
-    """Put the commands of this file into the app."""
-    app.command()(download)
-    cache = typer.Typer(help="Show and empty the cache.", invoke_without_command=True)
-    cache.callback()(held)
-    cache.command("rm")(remove)
-    cache.command("path")(path)
-    app.add_typer(cache, name="cache")
-
-
 @shares("offline", *OUTPUT)
 def download(
     session: Session,
@@ -72,3 +62,9 @@ def path(session: Session) -> None:
     from embtool.source.derived import assets
 
     typer.echo(assets())
+
+
+cache = typer.Typer(help="Show and empty the cache.", invoke_without_command=True)
+cache.callback()(held)
+cache.command("rm")(remove)
+cache.command("path")(path)

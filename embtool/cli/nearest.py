@@ -10,13 +10,6 @@ from embtool.cli.session import RANKED, WORDS, Session, shares
 from embtool.cli.stdin import batches, is_stdin, read_vectors, read_words
 
 
-def add(app: typer.Typer) -> None:
-    """Put the commands of this file into the app."""
-    app.command()(neighbors)
-    app.command()(rank)
-    app.command()(similarity)
-
-
 @shares(*RANKED)
 def neighbors(
     session: Session,

@@ -38,11 +38,6 @@ _Neighbors = Annotated[
 ]
 
 
-def add(app: typer.Typer) -> None:
-    """Put the command of this file into the app."""
-    app.command()(plot)
-
-
 @shares(*_SHARED)
 def plot(
     session: Session,

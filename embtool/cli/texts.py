@@ -9,13 +9,6 @@ from embtool.cli.session import MODEL, TABLE, Session, shares
 from embtool.cli.stdin import check, numbers, text_argument
 
 
-def add(app: typer.Typer) -> None:
-    """Put the commands of this file into the app."""
-    app.command()(tokens)
-    app.command()(find)
-    app.command()(lookup)
-
-
 @shares(*MODEL)
 def tokens(
     session: Session,

@@ -18,14 +18,6 @@ class Indicator(StrEnum):
     cosine = "cosine"
 
 
-def add(app: typer.Typer) -> None:
-    """Put the commands of this file into the app."""
-    app.command()(stats)
-    app.command()(undertrained)
-    app.command()(diff)
-    app.command()(graph)
-
-
 @shares(*PAGE)
 def stats(session: Session, top: options.Top = 10) -> None:
     """Show a table's norms, spectrum, broken and duplicate rows, in one pass.
