@@ -9,8 +9,8 @@ numpy allows:
               shifted by 16 bits it is the lower one.
     F16, F8   the bits are moved into place, and what that leaves wrong, a power of two, is made
               good in the vectors.
-    Q8_0      all bytes become float32 at once; those of the scales meet zeros in the vectors, and
-              the sums of 32 are multiplied with their scale.
+    Q8_0      all bytes become float32 at once, those of the scales for nothing; each block's sum
+              of 32 is multiplied with its scale.
 
 Rows with an infinity or NaN have no product here: anything may come out for them.
 """
@@ -138,19 +138,18 @@ def _small_float(form: Float) -> _Way:
 
 
 def _q8_0(stored: U8, vectors: F32, step: int) -> _Multiply:
-    count, blocks = len(vectors), vectors.shape[1] // 32
-    spread = np.zeros((count, blocks, 34, 1), np.float32)
-    spread[:, :, 2:, 0] = vectors.reshape(count, blocks, 32)
+    blocks = vectors.shape[1] // 32
+    by_vector = vectors.reshape(-1, blocks, 32, 1)
     signed, halves = stored.view(np.int8), stored.reshape(-1, blocks, 34)[:, :, :2].view("<f2")
     wide = np.empty((step, blocks * 34), np.float32)
-    by_block = wide.reshape(step, blocks, 34).swapaxes(0, 1)
+    by_block = wide.reshape(step, blocks, 34)[:, :, 2:].swapaxes(0, 1)
     sums = np.empty((blocks, step, 1), np.float32)
 
     def multiply(first: int, last: int, out: F32) -> None:
         n = last - first
         np.copyto(wide[:n], signed[first:last])
         scales = halves[first:last, :, 0].astype(np.float32)
-        for vector, products in zip(spread, out, strict=True):
+        for vector, products in zip(by_vector, out, strict=True):
             np.matmul(by_block[:, :n], vector, out=sums[:, :n])
             np.einsum("bn,nb->n", sums[:, :n, 0], scales, out=products)
 
