@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from embtool.cli import app
+from embtool.cli.app import app
 from embtool.source.notes import keep_quiet
 
 

@@ -6,7 +6,7 @@ import pytest
 import typer
 from cli import run
 
-from embtool.cli import app
+from embtool.cli.app import app
 
 # These need the Hub, or something that was fetched from it.
 REMOTE = {"download", "diff", "cache rm"}

@@ -160,7 +160,7 @@ def test_what_is_missing_while_the_hub_is_out_of_reach(hub, capsys, monkeypatch)
 
 _MODULES = """
 import sys
-from embtool.cli import app
+from embtool.cli.app import app
 try:
     app(sys.argv[1:])
 except SystemExit as ended:

@@ -123,7 +123,7 @@ def test_an_interrupt_is_exit_code_130(gemma_path):
 
 def test_help_and_version_import_no_library_that_they_do_not_use():
     code = (
-        "import sys; from embtool.cli import app\n"
+        "import sys; from embtool.cli.app import app\n"
         "try: app(['--help'])\nexcept SystemExit: pass\n"
         "heavy = {'numpy', 'tokenizers', 'huggingface_hub', 'httpx2', 'httpx', 'safetensors'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
@@ -136,7 +136,7 @@ def test_help_and_version_import_no_library_that_they_do_not_use():
 def test_a_warm_answer_imports_only_what_it_uses(gemma_path):
     command = ["lookup", "国王", "-m", "gemma-3-270m", "-q"]
     code = (
-        "import sys; from embtool.cli import app\n"
+        "import sys; from embtool.cli.app import app\n"
         f"try: app({command})\nexcept SystemExit as ended: assert not ended.code\n"
         "print(*sorted(sys.modules), sep='\\n', file=sys.stderr)"
     )

@@ -145,7 +145,7 @@ def test_png_without_matplotlib_says_what_to_install(capsys, monkeypatch, tmp_pa
 
 def test_only_a_png_loads_matplotlib(tmp_path, model):
     code = (
-        "import sys; from embtool.cli import app\n"
+        "import sys; from embtool.cli.app import app\n"
         "for ending in ('svg', 'html', 'txt', 'png'):\n"
         "    try: app([*sys.argv[1:-1], f'{sys.argv[-1]}.{ending}'])\n"
         "    except SystemExit: print(ending, 'matplotlib' in sys.modules)"

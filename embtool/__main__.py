@@ -1,0 +1,5 @@
+"""`python -m embtool`."""
+
+from embtool.cli import main
+
+main()
