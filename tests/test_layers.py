@@ -28,10 +28,12 @@ FLOORS = [
     ["output", "api"],
     ["plot"],
     ["cli"],
+    ["__main__"],
 ]
 HOMES = {
     "huggingface_hub": "source",
     "matplotlib": "plot",
+    "opencc": "vocab",
     "rich": "output",
     "tokenizers": "vocab",
     "typer": "cli",

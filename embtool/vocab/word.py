@@ -7,6 +7,7 @@ from typing import Protocol
 
 from embtool.errors import TokenError
 from embtool.vocab.display import shown
+from embtool.vocab.han import other_spellings
 
 _SUGGESTIONS = 4
 # Characters of a word, and pieces, that a message shows.
@@ -113,11 +114,11 @@ def _cut(text: str) -> str:
 
 
 def _nearest(speller: Speller, body: str, rows: int | None) -> list[str]:
-    """Spellings with a row, as they are typed: other forms, cases and widths of the word."""
+    """Spellings with a row, as they are typed: the word in another form, case, width or script."""
     near: dict[int, str] = {}
     plain = unicodedata.normalize("NFKC", body)
     cases = [body, body.lower(), body.capitalize(), body.upper(), plain, plain.lower()]
-    for variant in dict.fromkeys(cases) if len(body) <= _SHOWN else ():
+    for variant in dict.fromkeys(cases + other_spellings(body)) if len(body) <= _SHOWN else ():
         for form in ("bare", "spaced"):
             word = in_form(speller, variant, variant, form)
             if is_single(speller, word) and (rows is None or word.ids[0] < rows):
