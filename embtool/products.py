@@ -63,9 +63,8 @@ def products(dtype: str, stored: U8, vectors: F32, step: int, bounds: list[int])
     slack = np.zeros(len(vectors))
     if dtype == "BF16":
         slack = _OFF * np.linalg.norm(vectors[:, 1::2].astype(np.float64), axis=1)
-        step *= 2  # half of the elements are in float32
     parts = [
-        _part(make(stored, vectors, step), len(vectors), range(start, stop, step), stop)
+        _part(make(stored, vectors, step), len(vectors), step, start, stop)
         for start, stop in pairwise(bounds)
     ]
     return Products(parts, slack)
@@ -76,23 +75,26 @@ def _in_words(stored: U8) -> bool:
     return stored.shape[1] % 4 == 0 and stored.view("<f4").flags.aligned
 
 
-def _part(multiply: _Multiply, count: int, steps: range, stop: int) -> Iterator[tuple[int, F32]]:
-    many = max(1, _ROWS // steps.step)
-    for at in range(0, len(steps), many):
-        first = steps[at]
-        last = min(first + many * steps.step, stop)
+def _part(
+    multiply: _Multiply, count: int, step: int, start: int, stop: int
+) -> Iterator[tuple[int, F32]]:
+    many = step * max(1, _ROWS // step)
+    for first in range(start, stop, many):
+        last = min(first + many, stop)
         out = np.empty((count, last - first), np.float32)
-        for row in steps[at : at + many]:
-            end = min(row + steps.step, stop)
-            multiply(row, end, out[:, row - first : end - first])
+        multiply(first, last, out)
         yield first, out
 
 
-def _f32(stored: U8, vectors: F32, _: int) -> _Multiply:
+# Two threads share one interpreter, so there is little between the calls of numpy below.
+
+
+def _f32(stored: U8, vectors: F32, step: int) -> _Multiply:
     values = stored.view("<f4")
 
     def multiply(first: int, last: int, out: F32) -> None:
-        _dot(values[first:last], vectors, out)
+        for row, end in _steps(first, last, step):
+            _dot(values[row:end], vectors, out, slice(row - first, end - first))
 
     return multiply
 
@@ -102,16 +104,18 @@ def _bf16(stored: U8, vectors: F32, step: int) -> _Multiply:
     upper = np.ascontiguousarray(upper, np.float32)
     words, values = stored.view("<u4"), stored.view("<f4")
     bits = np.empty((step, lower.shape[1]), np.uint32)
-    shifted, more = bits.view(np.float32), np.empty((len(vectors), step), np.float32)
+    shifted = bits.view(np.float32)
 
     def multiply(first: int, last: int, out: F32) -> None:
-        n = last - first
-        # First the product that reads the memory, as BLAS does that best; the shift then finds
-        # the rows in the cache.
-        _dot(values[first:last], upper, out)
-        np.left_shift(words[first:last], _HALF, out=bits[:n])
-        _dot(shifted[:n], lower, more[:, :n])
-        np.add(out, more[:, :n], out=out)
+        more = np.empty_like(out)
+        for row, end in _steps(first, last, step):
+            at = slice(row - first, end - first)
+            # First the product that reads the memory, as BLAS does that best; the shift then
+            # finds the rows in the cache.
+            _dot(values[row:end], upper, out, at)
+            np.left_shift(words[row:end], _HALF, out=bits[: end - row])
+            _dot(shifted[: end - row], lower, more, at)
+        np.add(out, more, out=out)
 
     return multiply
 
@@ -125,11 +129,12 @@ def _small_float(form: Float) -> _Way:
         bits, values = integers.view(np.uint32), integers.view(np.float32)
 
         def multiply(first: int, last: int, out: F32) -> None:
-            n = last - first
-            np.copyto(integers[:n], codes[first:last])
-            np.left_shift(bits[:n], form.shift, out=bits[:n])
-            np.bitwise_and(bits[:n], form.mask, out=bits[:n])
-            _dot(values[:n], raised, out)
+            for row, end in _steps(first, last, step):
+                here = bits[: end - row]
+                np.copyto(integers[: end - row], codes[row:end])
+                np.left_shift(here, form.shift, out=here)
+                np.bitwise_and(here, form.mask, out=here)
+                _dot(values[: end - row], raised, out, slice(row - first, end - first))
             np.ldexp(out, exponents, out=out)
 
         return multiply
@@ -146,20 +151,27 @@ def _q8_0(stored: U8, vectors: F32, step: int) -> _Multiply:
     sums = np.empty((blocks, step, 1), np.float32)
 
     def multiply(first: int, last: int, out: F32) -> None:
-        n = last - first
-        np.copyto(wide[:n], signed[first:last])
-        scales = halves[first:last, :, 0].astype(np.float32)
-        for vector, products in zip(by_vector, out, strict=True):
-            np.matmul(by_block[:, :n], vector, out=sums[:, :n])
-            np.einsum("bn,nb->n", sums[:, :n, 0], scales, out=products)
+        for row, end in _steps(first, last, step):
+            n = end - row
+            np.copyto(wide[:n], signed[row:end])
+            scales = halves[row:end, :, 0].astype(np.float32)
+            for vector, products in zip(by_vector, out, strict=True):
+                np.matmul(by_block[:, :n], vector, out=sums[:, :n])
+                found = products[row - first : end - first]
+                np.einsum("bn,nb->n", sums[:, :n, 0], scales, out=found)
 
     return multiply
 
 
-def _dot(rows: F32, vectors: F32, out: F32) -> None:
+def _steps(first: int, last: int, step: int) -> Iterator[tuple[int, int]]:
+    for row in range(first, last, step):
+        yield row, min(row + step, last)
+
+
+def _dot(rows: F32, vectors: F32, out: F32, at: slice) -> None:
     """One matrix-vector product for each vector: for a few, faster than a matrix product."""
-    for vector, products in zip(vectors, out, strict=True):
-        np.dot(rows, vector, out=products)
+    for number, vector in enumerate(vectors):
+        np.dot(rows, vector, out=out[number, at])
 
 
 _WAYS: dict[str, _Way] = {

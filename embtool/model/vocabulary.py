@@ -18,6 +18,7 @@ from embtool.vocab import (
     open_vocabulary,
 )
 from embtool.vocab.tokenizer_files import (
+    CONFIG,
     ENDING,
     KINDS,
     MERGES,
@@ -89,6 +90,16 @@ def tokenizer_name(source: Source, file: str | None) -> str:
     return name
 
 
+def tokenizer_files(source: Source, file: str | None) -> list[str]:
+    """The files beside a checkpoint that its vocabulary is read from, of those that are there."""
+    name = beside(source, file, TOKENIZER)
+    if source.has(name):
+        settings = beside(source, file, CONFIG)
+        return [name, *([settings] if source.has(settings) else [])]
+    other = None if (file or "").endswith(".gguf") else _other_name(source, file)
+    return [] if other is None else [other, *_companions(source, other)]
+
+
 def _other_name(source: Source, file: str | None) -> str | None:
     """The first file that holds a tokenizer, in the order of `KINDS`."""
     for kind in KINDS:
@@ -105,8 +116,7 @@ def _other_name(source: Source, file: str | None) -> str | None:
 def _from_files(source: Source, name: str) -> Vocabulary:
     import hashlib
 
-    folder = name.removesuffix(base_name(name))
-    present = [folder + other for other in companions(name) if source.has(folder + other)]
+    folder, present = name.removesuffix(base_name(name)), _companions(source, name)
     keys = [source.key(each) for each in (name, *present)]
     key = "files-" + hashlib.sha256("\n".join(keys).encode()).hexdigest()[:40]
 
@@ -115,6 +125,12 @@ def _from_files(source: Source, name: str) -> Vocabulary:
         return source.read(read) if read in (name, *present) else None
 
     return open_files_vocabulary(key, name, files)
+
+
+def _companions(source: Source, name: str) -> list[str]:
+    """The files that are read beside that of a tokenizer, and are there."""
+    folder = name.removesuffix(base_name(name))
+    return [folder + other for other in companions(name) if source.has(folder + other)]
 
 
 def _from_json(source: Source, name: str) -> Vocabulary:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from embtool.header import TensorInfo
 from embtool.model import Model
 from embtool.model.claims import beside
-from embtool.model.vocabulary import TOKENIZER
+from embtool.model.vocabulary import tokenizer_files
 from embtool.source import Progress
 
 _CONFIG = "config.json"
-_BESIDE = (_CONFIG, TOKENIZER, "tokenizer_config.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +63,13 @@ def download(
 
 def _small_files(model: Model) -> Iterator[Stored]:
     """The config and the tokenizer's files, of those that the model has."""
-    for kind in _BESIDE:
-        name = beside(model.source, model.checkpoint.file, kind)
-        if model.source.has(name):
-            nbytes = len(model.source.read(name))
-            role = "config" if kind == _CONFIG else "tokenizer"
-            yield Stored(role, name, str(model.source.path(name)), None, nbytes)
+    source, file = model.source, model.checkpoint.file
+    config = beside(source, file, _CONFIG)
+    tokenizer = tokenizer_files(source, file)
+    for name in dict.fromkeys([config, *tokenizer] if source.has(config) else tokenizer):
+        nbytes = len(source.read(name))
+        role = "config" if name == config else "tokenizer"
+        yield Stored(role, name, str(source.path(name)), None, nbytes)
 
 
 def _wanted(model: Model, tables: str) -> list[tuple[str, TensorInfo]]:
