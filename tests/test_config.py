@@ -1,20 +1,12 @@
-"""What a config claims: real ones, and ones that lie."""
+"""What a config claims of sizes, scales and quantization: real ones, nested ones, and GGUF's."""
 
-import json
 import math
-from pathlib import Path
 
 import pytest
+from config_builders import REAL, read
 
 from embtool.config import Config, read_config, read_gguf
 from embtool.errors import FormatError
-
-FACTS = Path(__file__).parent / "facts" / "configs.jsonl"
-REAL = [json.loads(line) for line in FACTS.read_text(encoding="utf-8").splitlines()]
-
-
-def read(**claims):
-    return read_config(claims, "config.json")
 
 
 @pytest.mark.format(
@@ -149,53 +141,6 @@ def test_width_and_rows_of_the_table(claims, width, rows):
     )
 
 
-@pytest.mark.format(
-    "Config",
-    kind="no `tie_word_embeddings`",
-    model="openai-community/gpt2, bigscience/bloom, google/gemma-2b",
-    does="the default of the model type, and a note that only the default is known",
-)
-@pytest.mark.parametrize(
-    ("claims", "tied", "whence"),
-    [
-        ({"model_type": "gemma"}, True, "the default of gemma"),
-        ({"model_type": "llama"}, False, "the default of llama"),
-        ({"model_type": "llama", "tie_word_embeddings": True}, True, "tie_word_embeddings"),
-        ({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"]}, True, "the default of gpt2"),
-        ({"model_type": "bert", "architectures": ["BertModel"]}, None, None),
-        ({"model_type": "a new one"}, None, None),
-        ({}, None, None),
-    ],
-)
-def test_tied_is_what_the_config_says_or_its_type_defaults_to(claims, tied, whence):
-    config = read(**claims)
-    assert (config.tied, config.tied_from, config.notes) == (tied, whence, ())
-
-
-@pytest.mark.format(
-    "Config",
-    kind="a default of tying that changed between releases of transformers",
-    model="llava, google/mt5-small",
-    does="left open, with a note",
-)
-def test_a_default_that_changed_between_releases_is_no_default():
-    config = read(model_type="mt5")
-    assert config.tied is None
-    assert config.notes == (
-        "config.json does not say whether the tables are tied, and the default of mt5 changed "
-        "between releases 4 and 5 of transformers",
-    )
-
-
-def test_a_config_that_contradicts_itself_on_tying_says_nothing():
-    config = read(tie_word_embeddings=True, text_config={"tie_word_embeddings": False})
-    assert config.tied is None
-    assert config.notes == (
-        "config.json contradicts itself on tying: text_config.tie_word_embeddings is false and "
-        "tie_word_embeddings is not",
-    )
-
-
 @pytest.mark.parametrize(
     ("claims", "scale", "whence"),
     [
@@ -248,62 +193,6 @@ def test_quantization(claims, scheme):
 def test_a_model2vec_config_has_no_size_in_it():
     config = read(normalize=True, embedding_dtype="int8", vocabulary_quantization=10000)
     assert config == Config("config.json", dtype="I8")
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ("32000", "'32000'"),
-        (-1, "-1"),
-        (0, "0"),
-        (True, "True"),
-        (32000.0, "32000.0"),
-        (float("nan"), "nan"),
-        (10**30, "past 2**40"),
-        (10**5000, "past 2**40"),
-        ([32000], "a list"),
-        ({"a": 1}, "an object"),
-        ("\x1b[31m\n" + "x" * 90, repr("\x1b[31m\n" + "x" * 34)),
-    ],
-    ids=[
-        "text",
-        "negative",
-        "zero",
-        "bool",
-        "float",
-        "nan",
-        "large",
-        "huge",
-        "list",
-        "object",
-        "long",
-    ],
-)
-def test_a_size_that_is_no_number_is_named_and_left_out(value, shown):
-    config = read(vocab_size=value, hidden_size=4096)
-    assert (config.vocab_size, config.hidden_size) == (None, 4096)
-    assert config.notes == (f"config.json: vocab_size is {shown}, not a usable number",)
-
-
-@pytest.mark.parametrize("value", ["x", -1, True, 1.5, None, [], {}, 10**40, float("inf")])
-def test_no_value_of_any_key_is_a_crash(value):
-    sample = next(f for f in REAL if f["model"] == "ibm-granite/granite-3.1-1b-a400m-instruct")
-    for key in (*sample["config"], "text_config", "quantization_config", "architectures"):
-        read_config(sample["config"] | {key: value}, "config.json")
-
-
-@pytest.mark.parametrize("value", [None, [], "text", 3])
-def test_what_is_no_object_is_no_config(value):
-    with pytest.raises(FormatError) as error:
-        read_config(value, "config.json")
-    assert error.value.message == f"config.json holds {type(value).__name__}, not a JSON object"
-
-
-def test_sections_nest_only_so_deep():
-    deep = {"vocab_size": 5, "hidden_size": 5}
-    for _ in range(200):
-        deep = {"text_config": deep}
-    assert read_config(deep, "config.json").vocab_size is None
 
 
 @pytest.mark.format(

