@@ -5,8 +5,9 @@ import threading
 from itertools import count
 
 import pytest
+from cli import run
 
-from embtool.search.threads import each_part
+from embtool.search.threads import each_part, threads
 
 
 def test_every_part_has_a_thread_of_its_own():
@@ -47,3 +48,14 @@ def test_an_interrupt_ends_all_parts():
             each_part([interrupting(), count()], sum)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_where_a_system_cannot_tell_its_processors_all_are_used(capsys, gemma_path, monkeypatch):
+    question = ("neighbors", "国王", "-k", "2", "-m", "gemma-3-270m", "-q")
+    expected = run(capsys, *question)
+    monkeypatch.delattr("os.sched_getaffinity", raising=False)
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    assert threads() == 3
+    assert run(capsys, *question) == expected
+    monkeypatch.setattr("os.cpu_count", lambda: None)
+    assert threads() == 1

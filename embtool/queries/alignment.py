@@ -10,9 +10,9 @@ from embtool.align import agreement, overlap, procrustes
 from embtool.errors import TokenError
 from embtool.model import Model
 from embtool.quant import F32
-from embtool.queries.rows import threads
 from embtool.search.blocks import I64, Pass, finite
 from embtool.search.nearest import top_k
+from embtool.search.threads import threads
 from embtool.space import F64
 from embtool.table import Table
 from embtool.vocab import Vocabulary

@@ -19,8 +19,9 @@ from embtool.align import (
 from embtool.model import Model
 from embtool.queries.alignment import Alignment, align
 from embtool.queries.records import Entry
-from embtool.queries.rows import Ids, entries, ids_record, threads
+from embtool.queries.rows import Ids, entries, ids_record
 from embtool.search.blocks import Mask
+from embtool.search.threads import threads
 from embtool.space import F64
 from embtool.table import Table
 from embtool.vocab import Vocabulary

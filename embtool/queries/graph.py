@@ -15,9 +15,9 @@ from embtool.model import Model
 from embtool.model.derived import load_norms, save_norms
 from embtool.quant import F32
 from embtool.queries.ranked import Neighbor
-from embtool.queries.rows import threads
 from embtool.search.blocks import I64, norms
 from embtool.search.nearest import Hit, Metric
+from embtool.search.threads import threads
 from embtool.table import Table
 from embtool.vocab import Vocabulary
 from embtool.writers.edges import to_parquet

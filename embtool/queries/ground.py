@@ -1,6 +1,5 @@
 """The ground that a question about words stands on: a table, a vocabulary, and how words count."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -16,6 +15,7 @@ from embtool.queries.failures import Failure, need_vocabulary
 from embtool.queries.ranked import Neighbor
 from embtool.search.blocks import Pass, finite
 from embtool.search.nearest import Hit
+from embtool.search.threads import threads
 from embtool.space import Space
 from embtool.table import Table
 from embtool.vocab import Vocabulary, Word
@@ -49,7 +49,7 @@ class Ground:
         self.choices = choices
         self.candidates = candidates or Candidates()
         self.table: Table = model.table(choices.table)
-        self._threads = len(os.sched_getaffinity(0))
+        self._threads = threads()
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -1,6 +1,5 @@
 """What several questions about rows share: rows as records, and each row's kind of token."""
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -61,8 +60,3 @@ def _script(shown: str) -> str:
         except UnicodeDecodeError:
             return "bytes"
     return script(shown) or "no letter"
-
-
-def threads() -> int:
-    """How many threads a pass has: one for each processor that this process may use."""
-    return len(os.sched_getaffinity(0))

@@ -7,8 +7,9 @@ import numpy as np
 
 from embtool.model import Model
 from embtool.queries.records import Entry
-from embtool.queries.rows import Ids, entries, ids_record, named_rows, scripts, threads
+from embtool.queries.rows import Ids, entries, ids_record, named_rows, scripts
 from embtool.search.blocks import I64
+from embtool.search.threads import threads
 from embtool.space import F64
 from embtool.stats.duplicates import TOLERANCE, duplicates, near_duplicates
 from embtool.stats.spectrum import spectrum

@@ -10,8 +10,9 @@ from embtool.errors import EmbtoolError, TokenError
 from embtool.model import Model
 from embtool.model.derived import open_space
 from embtool.quant import F32
-from embtool.queries.rows import Ids, ids_record, named_rows, threads
+from embtool.queries.rows import Ids, ids_record, named_rows
 from embtool.search.blocks import I64, Mask, finite
+from embtool.search.threads import threads
 from embtool.space import F64
 from embtool.table import Table
 from embtool.undertrained import (

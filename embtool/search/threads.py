@@ -1,5 +1,6 @@
 """Work on the parts of a table at once, one thread for each."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Event, Thread
 from typing import TypeVar
@@ -11,6 +12,14 @@ Part = Iterator[tuple[int, F32]]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
+
+
+def threads() -> int:
+    """How many threads a pass has: one for each processor that this process may use."""
+    # Only Linux can tell which those are; elsewhere it may use all.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def each_part(parts: Sequence[Iterable[_T]], work: Callable[[Iterator[_T]], _R]) -> list[_R]:
