@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 from conftest import package_file
+from mixed_lines import CURATED
 from tokenizers import AddedToken, Tokenizer
 from tokenizers.models import BPE
 from tokenizers.normalizers import Replace
@@ -13,22 +14,9 @@ from embtool.vocab import open_gguf_vocabulary
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 TEXTS = [
-    "今天西安的天气怎么样？人工智能正在改变软件开发。",
-    "我吃苹果，你吃香蕉；他们喝咖啡……　１２３ＡＢＣ 中文English混排 2024年11月29日",
-    "The quick brown fox jumps over the lazy dog. I'm, I'VE, we'll, DON'T, it's he'd they're",
-    "def f(x):\n    return x ** 2  # naïve\n\n\n\tpass\r\n",
-    "for (int i = 0; i < 10; ++i) {\n\t\tprintf(\"%d\\n\", i);\n}  x = {'a': [1, 2, 3]}",
-    "https://example.org/?q=1&r=%20#x /usr/local/bin//x/\n/y CamelCase snake_case HTTPServer2",
-    "  two  spaces   three    four     ",
-    "\n\n\n \n\t\n  ",
-    "1234567890 3.14159 1e-10 $1,000.00 ½ ² ٣٤٥ Ⅻ",
-    "ba\u0301r cafe\u0301 ﬁ ㍻ \u1e9b\u0323 A\u030a",
-    "👩‍👩‍👧‍👦🏳️‍🌈🇫🇷👍🏽 𠮷野家 𓀀 𝔘𝔫𝔦 \u200b\u200d\ufeff",
-    "Ελληνικά русский العربية עברית हिन्दी ภาษาไทย 한국어 日本語 ひらがな カタカナ",
+    *CURATED[:12],
     "<|im_start|>user\nhello<|im_end|><｜begin▁of▁sentence｜>hi<think>\n",
-    "",
-    "a",
-    " ",
+    *CURATED[12:15],
 ]
 
 
