@@ -121,16 +121,17 @@ def test_an_interrupt_is_exit_code_130(gemma_path):
         assert process.stderr.read() == b""
 
 
-def test_help_and_version_import_no_library_that_they_do_not_use():
+@pytest.mark.parametrize(("option", "said"), [("--help", "analogy"), ("--version", "embtool 0.")])
+def test_help_and_version_import_no_library_that_they_do_not_use(option, said):
     code = (
         "import sys; from embtool.cli.app import app\n"
-        "try: app(['--help'])\nexcept SystemExit: pass\n"
+        f"try: app(['{option}'])\nexcept SystemExit: pass\n"
         "heavy = {'numpy', 'tokenizers', 'huggingface_hub', 'httpx2', 'httpx', 'safetensors'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8")
     assert done.stderr == "[]\n"
-    assert "analogy" in done.stdout
+    assert said in done.stdout
 
 
 def test_a_warm_answer_imports_only_what_it_uses(gemma_path):
@@ -153,6 +154,15 @@ def test_a_slip_in_a_commands_name_is_answered_with_the_nearest(capsys):
     done = run(capsys, "neighbours", "国王")
     assert done.code == 2
     assert "No such command 'neighbours'. Did you mean 'neighbors'?" in done.err
+
+
+@pytest.mark.parametrize("words", [["analogy", "国王", "男人", "女人"], ["neighbors", "国王"]])
+def test_a_second_question_takes_little_private_memory(capsys, gemma_path, words):
+    question = [*words, "-m", "gemma-3-270m", "-q"]
+    first = run(capsys, *question)
+    peak, done = _peak_private([*EMBTOOL, *question])
+    assert done.stdout.decode() == first.out
+    assert 5e6 < peak < 150e6
 
 
 @pytest.mark.slow
