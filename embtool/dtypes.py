@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embtool import quant
 from embtool.errors import FormatError, UnsupportedError
@@ -145,6 +146,13 @@ def _packed(dtype: str, stored: U8, out: F32) -> None:
     quant.SCHEMES[dtype](stored.reshape(-1, nbytes), out.reshape(-1, elements))
 
 
+def put_bits(form: Float, codes: NDArray[np.signedinteger], out: NDArray[np.uint32]) -> None:
+    """Codes (n, d_model) as the bits of float32: the values over `form.scale`, where finite."""
+    np.copyto(out.view(np.int32), codes)
+    np.left_shift(out, form.shift, out=out)
+    np.bitwise_and(out, form.mask, out=out)
+
+
 def _small_float(form: Float, stored: U8, out: F32) -> None:
     """Move the bits into place, then correct the exponent's bias by an exact product.
 
@@ -154,9 +162,7 @@ def _small_float(form: Float, stored: U8, out: F32) -> None:
     """
     codes = stored.view(form.code)
     bits = out.view(np.uint32)
-    np.copyto(out.view(np.int32), codes)
-    np.left_shift(bits, form.shift, out=bits)
-    np.bitwise_and(bits, form.mask, out=bits)
+    put_bits(form, codes, bits)
     np.multiply(out, np.float32(form.scale), out=out)
     sign = 1 << (8 * codes.itemsize - 1)
     unsigned = codes.view(f"<u{codes.itemsize}")

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from embtool.dtypes import FLOATS, Float
+from embtool.dtypes import FLOATS, Float, put_bits
 from embtool.quant import F32, U8
 
 F64 = NDArray[np.float64]
@@ -125,15 +125,12 @@ def _small_float(form: Float) -> _Way:
         # By powers of two, so that no digit is lost: the vectors brought below 1, then up.
         _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
         raised = np.ldexp(vectors, -exponents) * np.float32(form.scale)
-        codes, integers = stored.view(form.code), np.empty((step, vectors.shape[1]), np.int32)
-        bits, values = integers.view(np.uint32), integers.view(np.float32)
+        codes, bits = stored.view(form.code), np.empty((step, vectors.shape[1]), np.uint32)
+        values = bits.view(np.float32)
 
         def multiply(first: int, last: int, out: F32) -> None:
             for row, end in _steps(first, last, step):
-                here = bits[: end - row]
-                np.copyto(integers[: end - row], codes[row:end])
-                np.left_shift(here, form.shift, out=here)
-                np.bitwise_and(here, form.mask, out=here)
+                put_bits(form, codes[row:end], bits[: end - row])
                 _dot(values[: end - row], raised, out, slice(row - first, end - first))
             np.ldexp(out, exponents, out=out)
 

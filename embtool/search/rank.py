@@ -81,7 +81,7 @@ class _Counter:
     def run(self) -> list[_Count]:
         """The counts of all parts."""
         scorer = self.scorer
-        fast = quick(self._work, scorer.vectors, self._known, exact=not scorer.plain)
+        fast = quick(self._work, scorer.vectors, self._known, plain=scorer.plain)
         if fast is None:
             return each_part(self._work.parts, self._part)
         parts, slack = fast

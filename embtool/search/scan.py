@@ -95,7 +95,7 @@ class Scan(Generic[_T]):
         """(ids, exact scores) of every query, the best first, equal scores by id."""
         scorer = self._scorer
         found: list[list[Candidates]]
-        fast = quick(self._work, scorer.vectors, self._known, exact=not scorer.plain)
+        fast = quick(self._work, scorer.vectors, self._known, plain=scorer.plain)
         if fast is None:
             found = each_part(self._work.parts, self._part)
         else:

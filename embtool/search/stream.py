@@ -60,19 +60,19 @@ def sheets(blocks: Iterator[Rows], vectors: F32) -> Iterator[Sheet]:
 
 
 def quick(
-    work: Pass, vectors: F32, known: F32 | None, *, exact: bool
+    work: Pass, vectors: F32, known: F32 | None, *, plain: bool
 ) -> tuple[list[Iterator[Sheet]], F64] | None:
     """The products of few vectors by the pass's faster way: sheets by part, and their slack.
 
-    known: all norms as `blocks.rankable` gives them. exact: whether products with a slack are of
-    no use. None where there is no such way.
+    known: all norms as `blocks.rankable` gives them. plain: whether products with a slack are of
+    use. None where there is no such way.
     """
     if known is None or work.multiply is None or len(vectors) > _FEW:
         return None
     found = work.multiply(vectors)
     if found is None:
         return None
-    if found.slack.any() and (exact or np.fmin.reduce(known, initial=np.inf) < _SHORT):
+    if found.slack.any() and (not plain or np.fmin.reduce(known, initial=np.inf) < _SHORT):
         return None
     return [_ready(part, known) for part in found.parts], found.slack
 

@@ -40,15 +40,15 @@ def each_part(parts: Sequence[Iterable[_T]], work: Callable[[Iterator[_T]], _R])
             failures.append(error)
             stop.set()
 
-    threads = [Thread(target=run, args=(number,)) for number in range(len(parts))]
+    workers = [Thread(target=run, args=(number,)) for number in range(len(parts))]
     try:
-        for thread in threads:
+        for thread in workers:
             thread.start()
-        for thread in threads:
+        for thread in workers:
             thread.join()
     except BaseException:
         stop.set()
-        for thread in threads:
+        for thread in workers:
             if thread.ident is not None:
                 thread.join()
         raise
