@@ -5,12 +5,12 @@ one question is most of the work. Here there is as little between the bytes and 
 numpy allows:
 
     F32       nothing.
-    BF16      two neighbours are the halves of one float32: as it is, it stands for the upper one,
-              shifted by 16 bits it is the lower one.
+    BF16      two neighbours are the halves of one float32: as it is, it stands for the upper one;
+              of a copy that begins two bytes later, each stands for a lower one.
     F16, F8   the bits are moved into place, and what that leaves wrong, a power of two, is made
               good in the vectors.
     Q8_0      all bytes become float32 at once, those of the scales for nothing; each block's sum
-              of 32 is multiplied with its scale.
+              of 32 is multiplied with its scale, which is an F16.
 
 Rows with an infinity or NaN have no product here: anything may come out for them.
 """
@@ -36,7 +36,6 @@ _ROWS = 1 << 15
 # The upper half of a float32 whose lower half is not zero is off by less than 1/128 of itself,
 # all to one side; with half of that taken off the vectors, by no more than 1/256 to either.
 _OFF = 2.0**-8
-_HALF = np.uint32(16)
 
 
 class Products(NamedTuple):
@@ -62,7 +61,7 @@ def products(dtype: str, stored: U8, vectors: F32, step: int, bounds: list[int])
         return None
     slack = np.zeros(len(vectors))
     if dtype == "BF16":
-        slack = _OFF * np.linalg.norm(vectors[:, 1::2].astype(np.float64), axis=1)
+        slack = _OFF * np.linalg.norm(vectors.astype(np.float64), axis=1)
     parts = [
         _part(make(stored, vectors, step), len(vectors), step, start, stop)
         for start, stop in pairwise(bounds)
@@ -100,21 +99,21 @@ def _f32(stored: U8, vectors: F32, step: int) -> _Multiply:
 
 
 def _bf16(stored: U8, vectors: F32, step: int) -> _Multiply:
-    lower, upper = np.ascontiguousarray(vectors[:, 0::2]), vectors[:, 1::2] / (1 + _OFF)
-    upper = np.ascontiguousarray(upper, np.float32)
-    words, values = stored.view("<u4"), stored.view("<f4")
-    bits = np.empty((step, lower.shape[1]), np.uint32)
-    shifted = bits.view(np.float32)
+    less = (vectors / (1 + _OFF)).astype(np.float32)
+    lower, upper = np.ascontiguousarray(less[:, 0::2]), np.ascontiguousarray(less[:, 1::2])
+    codes, values = stored.view("<u2"), stored.view("<f4")
+    moved = np.zeros((step, codes.shape[1]), np.uint16)
+    others = moved.view(np.float32)
 
     def multiply(first: int, last: int, out: F32) -> None:
         more = np.empty_like(out)
         for row, end in _steps(first, last, step):
-            at = slice(row - first, end - first)
-            # First the product that reads the memory, as BLAS does that best; the shift then
-            # finds the rows in the cache.
+            n, at = end - row, slice(row - first, end - first)
+            # First the product that reads the memory, as BLAS does that best; the copy then finds
+            # the rows in the cache, and costs two thirds of a shift by 16 bits.
             _dot(values[row:end], upper, out, at)
-            np.left_shift(words[row:end], _HALF, out=bits[: end - row])
-            _dot(shifted[: end - row], lower, more, at)
+            np.copyto(moved[:n, 1:], codes[row:end, :-1])
+            _dot(others[:n], lower, more, at)
         np.add(out, more, out=out)
 
     return multiply
@@ -122,9 +121,7 @@ def _bf16(stored: U8, vectors: F32, step: int) -> _Multiply:
 
 def _small_float(form: Float) -> _Way:
     def make(stored: U8, vectors: F32, step: int) -> _Multiply:
-        # By powers of two, so that no digit is lost: the vectors brought below 1, then up.
-        _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
-        raised = np.ldexp(vectors, -exponents) * np.float32(form.scale)
+        raised, exponents = _raised(vectors, form)
         codes, bits = stored.view(form.code), np.empty((step, vectors.shape[1]), np.uint32)
         values = bits.view(np.float32)
 
@@ -139,23 +136,37 @@ def _small_float(form: Float) -> _Way:
     return make
 
 
+def _raised(vectors: F32, form: Float) -> tuple[F32, NDArray[np.int32]]:
+    """Vectors times what `put_bits` lacks, and the exponents that their products lack then.
+
+    By powers of two, so that no digit is lost: the vectors brought below 1, then up.
+    """
+    _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
+    return np.ldexp(vectors, -exponents) * np.float32(form.scale), exponents
+
+
 def _q8_0(stored: U8, vectors: F32, step: int) -> _Multiply:
-    blocks = vectors.shape[1] // 32
-    by_vector = vectors.reshape(-1, blocks, 32, 1)
-    signed, halves = stored.view(np.int8), stored.reshape(-1, blocks, 34)[:, :, :2].view("<f2")
+    form, blocks, step = FLOATS["F16"], vectors.shape[1] // 32, 2 * step
+    raised, exponents = _raised(vectors, form)
+    by_vector = raised.reshape(-1, blocks, 32, 1)
+    signed = stored.view(np.int8)
+    halves = stored.view(form.code).reshape(-1, blocks, 17)[:, :, 0].T
     wide = np.empty((step, blocks * 34), np.float32)
     by_block = wide.reshape(step, blocks, 34)[:, :, 2:].swapaxes(0, 1)
-    sums = np.empty((blocks, step, 1), np.float32)
+    bits, sums = np.empty((blocks, step), np.uint32), np.empty((blocks, step, 1), np.float32)
+    scales = bits.view(np.float32)
 
     def multiply(first: int, last: int, out: F32) -> None:
         for row, end in _steps(first, last, step):
             n = end - row
             np.copyto(wide[:n], signed[row:end])
-            scales = halves[row:end, :, 0].astype(np.float32)
+            put_bits(form, halves[:, row:end], bits[:, :n])
             for vector, products in zip(by_vector, out, strict=True):
                 np.matmul(by_block[:, :n], vector, out=sums[:, :n])
-                found = products[row - first : end - first]
-                np.einsum("bn,nb->n", sums[:, :n, 0], scales, out=found)
+                found = sums[:, :n, 0]
+                np.multiply(found, scales[:, :n], out=found)
+                np.add.reduce(found, axis=0, out=products[row - first : end - first])
+        np.ldexp(out, exponents, out=out)
 
     return multiply
 
