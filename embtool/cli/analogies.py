@@ -17,7 +17,7 @@ def analogy(
         list[str] | None, typer.Argument(help=options.TERMS_HELP, metavar="A B C")
     ] = None,
     expr: Annotated[str | None, typer.Option("--expr", help=options.EXPR_HELP)] = None,
-    method: options.MethodOption = options.Method.add,
+    method: options.MethodOption = "3cosadd",
     top: options.Top = 10,
     fold: options.Fold = False,
 ) -> None:
@@ -33,10 +33,10 @@ def analogy(
     candidates = session.candidates(fold=fold)
     if words is None:
         terms, weights = parse(check(expr or ""))
-        sums = Sums(session.model, session.choices, candidates, top, method.value, weights)
+        sums = Sums(session.model, session.choices, candidates, top, method, weights)
         session.emit(sums.answer([[terms]], alone=True))
         return
-    sums = Sums(session.model, session.choices, candidates, top, method.value)
+    sums = Sums(session.model, session.choices, candidates, top, method)
     session.emit(sums.answer(triples(words), alone=not is_stdin(words)), many=is_stdin(words))
 
 
@@ -50,7 +50,7 @@ def evaluate(
         str, typer.Option("--method", help="One or more of 3cosadd, 3cosmul, pairdirection.")
     ] = "3cosadd,3cosmul",
     lower: Annotated[bool, typer.Option("--lower", help="Lower-case the questions.")] = False,
-    oov: options.OovOption = options.Oov.skip,
+    oov: options.OovOption = "skip",
 ) -> None:
     """Answer a file of analogies, word2vec's questions-words or CA8, and count what is right.
 
@@ -60,7 +60,5 @@ def evaluate(
 
     methods, meter = options.methods(method), session.meter("rows")
     chosen = (session.choices, session.candidates())
-    found = evaluate(
-        session.model, file, *chosen, methods, lower=lower, oov=oov.value, progress=meter
-    )
+    found = evaluate(session.model, file, *chosen, methods, lower=lower, oov=oov, progress=meter)
     session.emit([found])

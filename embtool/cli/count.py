@@ -1,23 +1,13 @@
 """`params`, `models`, `use`: counting, and choosing what to count."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from embtool.cli.session import OUTPUT, Session, shares
 
-
-class SortKey(StrEnum):
-    """What several models are put in order by: numbers from the largest, names from A."""
-
-    model = "model"
-    rows = "rows"
-    d_model = "d_model"
-    params = "params"
-    total_params = "total_params"
-    share = "share"
-
+#: What several models are put in order by: numbers from the largest, names from A.
+SortKey = Literal["model", "rows", "d_model", "params", "total_params", "share"]
 
 _PRECISIONS = "fp32,bf16,fp8,int8,int4"
 
@@ -46,7 +36,7 @@ def params(
     if vocab_size is None and d_model is None and total_params is None:
         refs = model or [session.chosen()]
         found = counting.params(refs, session.open, growth, precisions)
-        session.emit(counting.ordered(found, sort and sort.value), many=len(refs) > 1)
+        session.emit(counting.ordered(found, sort), many=len(refs) > 1)
         return
     if model or vocab_size is None or d_model is None:
         raise typer.BadParameter("give MODEL, or both of --vocab-size and --d-model")

@@ -1,8 +1,7 @@
 """`export`: rows in the formats of other tools."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -10,13 +9,8 @@ from embtool.cli import options
 from embtool.cli.session import CHOSEN, Session, shares
 from embtool.cli.stdin import numbers, read_words
 
-
-class Dtype(StrEnum):
-    """How numbers are kept in a safetensors file."""
-
-    float32 = "float32"
-    bf16 = "bf16"
-    stored = "stored"
+#: How numbers are kept in a safetensors file.
+Dtype = Literal["float32", "bf16", "stored"]
 
 
 @shares(*CHOSEN)
@@ -25,7 +19,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help=options.EXPORT_HELP)],
     words: options.SomeWords = None,
     ids: Annotated[str | None, typer.Option("--ids", help="Rows: 5237,301.")] = None,
-    dtype: Annotated[Dtype, typer.Option("--dtype", help="In .safetensors.")] = Dtype.float32,
+    dtype: Annotated[Dtype, typer.Option("--dtype", help="In .safetensors.")] = "float32",
 ) -> None:
     """Write the table, or the rows of some words or ids, as the file's ending says.
 
@@ -36,6 +30,6 @@ def export(
     texts = read_words(words) if words else []
     chosen = numbers(ids, "--ids") if ids is not None else None
     candidates = session.candidates()
-    done = export(session.model, output, session.choices, candidates, texts, chosen, dtype.value)
+    done = export(session.model, output, session.choices, candidates, texts, chosen, dtype)
     files = " and ".join(done.files)
     session.note(f"note: {done.rows:,} rows × {done.d_model:,} of {done.table} in {files}")

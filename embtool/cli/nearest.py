@@ -15,7 +15,7 @@ def neighbors(
     session: Session,
     words: options.SomeWords = None,
     top: options.Top = 10,
-    metric: options.MetricOption = options.Metric.cosine,
+    metric: options.MetricOption = "cosine",
     fold: options.Fold = False,
     between: Annotated[bool, typer.Option("--between", help="Of the words' midpoint.")] = False,
     vector: Annotated[str | None, typer.Option("--vector", help=options.VECTOR_HELP)] = None,
@@ -29,7 +29,7 @@ def neighbors(
     if bool(words) == (vector is not None):
         raise typer.BadParameter("give either words or --vector")
     candidates = session.candidates(fold=fold)
-    nearest = Nearest(session.model, session.choices, candidates, metric.value, top)
+    nearest = Nearest(session.model, session.choices, candidates, metric, top)
     if words is None:
         session.emit(nearest.vectors(*read_vectors(vector or "-")), many=True)
     elif between:
@@ -44,7 +44,7 @@ def rank(
     session: Session,
     a: Annotated[str, typer.Argument(help="The word whose neighbors are counted.")],
     b: Annotated[str, typer.Argument(help="The word that is looked for among them.")],
-    metric: options.MetricOption = options.Metric.cosine,
+    metric: options.MetricOption = "cosine",
 ) -> None:
     """Show how near B is to A: its place among A's neighbors.
 
@@ -53,7 +53,7 @@ def rank(
     from embtool.queries.rank import rank
 
     words = read_words([a, b])
-    session.emit([rank(session.model, words, session.choices, session.candidates(), metric.value)])
+    session.emit([rank(session.model, words, session.choices, session.candidates(), metric)])
 
 
 @shares(*WORDS)

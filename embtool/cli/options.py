@@ -1,70 +1,17 @@
 """Options that several commands share, each with its help in one place."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
-
-class Format(StrEnum):
-    """How an answer is written."""
-
-    table = "table"
-    json = "json"
-    jsonl = "jsonl"
-    csv = "csv"
-    tsv = "tsv"
-    npy = "npy"
-
-
-class PageFormat(StrEnum):
-    """How an answer that is a page to read is written."""
-
-    table = "table"
-    json = "json"
-    jsonl = "jsonl"
-
-
-class Metric(StrEnum):
-    """What near means."""
-
-    cosine = "cosine"
-    dot = "dot"
-    euclidean = "euclidean"
-
-
-class Form(StrEnum):
-    """How a typed word becomes a token."""
-
-    auto = "auto"
-    bare = "bare"
-    spaced = "spaced"
-
-
-class Pool(StrEnum):
-    """How the rows of a word of several tokens become one."""
-
-    mean = "mean"
-    first = "first"
-    last = "last"
-    sum = "sum"
-
-
-class Oov(StrEnum):
-    """What becomes of a question with a word that is not one row."""
-
-    skip = "skip"
-    wrong = "wrong"
-
-
-class Method(StrEnum):
-    """How an analogy is answered; `embtool.search.methods` has the formulas."""
-
-    add = "3cosadd"
-    mul = "3cosmul"
-    pair = "pairdirection"
-
+Format = Literal["table", "json", "jsonl", "csv", "tsv", "npy"]
+PageFormat = Literal["table", "json", "jsonl"]
+Metric = Literal["cosine", "dot", "euclidean"]
+Form = Literal["auto", "bare", "spaced"]
+Pool = Literal["mean", "first", "last", "sum"]
+Oov = Literal["skip", "wrong"]
+Method = Literal["3cosadd", "3cosmul", "pairdirection"]
 
 SomeWords = Annotated[
     list[str] | None,
@@ -141,10 +88,10 @@ Fold = Annotated[
 MethodOption = Annotated[Method, typer.Option("--method", help="The formula.")]
 
 
-def methods(text: str) -> "list[Literal['3cosadd', '3cosmul', 'pairdirection']]":
+def methods(text: str) -> list[Method]:
     """Methods with commas between, each once."""
-    try:
-        return [Method(name).value for name in dict.fromkeys(text.split(","))]
-    except ValueError:
-        known = ", ".join(Method)
-        raise typer.BadParameter(f"--method takes some of {known}, not {text!r}") from None
+    names = list(dict.fromkeys(text.split(",")))
+    known: tuple[Method, ...] = get_args(Method)
+    if not set(names) <= set(known):
+        raise typer.BadParameter(f"--method takes some of {', '.join(known)}, not {text!r}")
+    return [method for name in names for method in known if method == name]

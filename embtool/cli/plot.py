@@ -1,8 +1,7 @@
 """`plot`: pictures of words, analogies, cosines and norms."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -17,15 +16,7 @@ if TYPE_CHECKING:
 _SHARED = tuple(name for name in RANKED if name not in ("format", "output", "no_header"))
 
 
-class Picture(StrEnum):
-    """How a picture is written."""
-
-    text = "text"
-    png = "png"
-    svg = "svg"
-    html = "html"
-    json = "json"
-
+Picture = Literal["text", "png", "svg", "html", "json"]
 
 _Format = Annotated[
     Picture | None, typer.Option("--format", "-f", help="Default: text, in characters.")
@@ -59,7 +50,7 @@ def plot(
     chosen = [name for name, on in _kinds(analogy, heatmap, norms) if on]
     _check(words, chosen, neighbors)
     try:
-        target = Target(kind and kind.value, output)
+        target = Target(kind, output)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     figure = _figure(session, words or [], chosen, neighbors, fold)

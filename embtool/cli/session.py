@@ -29,7 +29,7 @@ _SHARED: dict[str, tuple[Any, Any]] = {
     "page_format": (options.PageFormatOption, None),
     "output": (options.OutputOption, None),
     "no_header": (options.NoHeader, False),
-    "form": (options.FormOption, options.Form.auto),
+    "form": (options.FormOption, "auto"),
     "pool": (options.PoolOption, None),
     "center": (options.Center, False),
     "remove_components": (options.Remove, 0),
@@ -82,11 +82,10 @@ class Session:
         from embtool.queries.ground import Choices
 
         given = self._given
-        form, pool = given["form"].value, given.get("pool")
         return Choices(
             self.table,
-            form,
-            pool and pool.value,
+            given["form"],
+            given.get("pool"),
             given.get("center", False),
             given.get("remove_components", 0),
         )

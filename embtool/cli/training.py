@@ -1,7 +1,6 @@
 """`stats`, `undertrained`, `diff`, `graph`: for those who train models."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -9,13 +8,8 @@ from embtool.cli import options
 from embtool.cli.session import PAGE, TABLE, Session, shares
 from embtool.cli.stdin import numbers
 
-
-class Indicator(StrEnum):
-    """What tells an untrained row."""
-
-    auto = "auto"
-    norm = "norm"
-    cosine = "cosine"
+#: What tells an untrained row.
+Indicator = Literal["auto", "norm", "cosine"]
 
 
 @shares(*PAGE)
@@ -32,9 +26,7 @@ def stats(session: Session, top: options.Top = 10) -> None:
 @shares(*TABLE)
 def undertrained(
     session: Session,
-    indicator: Annotated[Indicator, typer.Option("--indicator", help="What tells.")] = (
-        Indicator.auto
-    ),
+    indicator: Annotated[Indicator, typer.Option("--indicator", help="What tells.")] = ("auto"),
     reference: Annotated[
         str | None, typer.Option("--reference", help="Ids that are known to be untrained: 5,6,7.")
     ] = None,
@@ -48,7 +40,7 @@ def undertrained(
 
     table = None if session.table == "input" else session.table
     known = numbers(reference or "", "--reference")
-    session.emit([undertrained(session.model, indicator.value, table, known, top)])
+    session.emit([undertrained(session.model, indicator, table, known, top)])
 
 
 @shares("page_format", "output", "quiet", "offline")
@@ -77,7 +69,7 @@ def diff(
 def graph(
     session: Session,
     top: options.Top = 10,
-    metric: options.MetricOption = options.Metric.cosine,
+    metric: options.MetricOption = "cosine",
     ids: Annotated[str | None, typer.Option("--ids", help="Some rows: 5,6,7.")] = None,
 ) -> None:
     """Show the k nearest neighbors of every row; with -o FILE.tsv or .parquet, resumable.
@@ -95,8 +87,8 @@ def graph(
     )
     session.note(f"note: {graph_cost(model, table, chosen)}")
     if file is None:
-        session.emit(graph(model, table, top, metric.value, chosen, meter), many=True)
+        session.emit(graph(model, table, top, metric, chosen, meter), many=True)
         return
     path, header = file
-    done = write_graph(model, path, table, top, metric.value, chosen, meter, header=header)
+    done = write_graph(model, path, table, top, metric, chosen, meter, header=header)
     session.note(f"note: {done.nodes:,} rows in {done.file}, {done.resumed:,} of them from before")
