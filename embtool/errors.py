@@ -13,7 +13,7 @@ Anything else that is raised is a defect of embtool.
 import re
 
 # What breaks a line or drives a terminal; joiners, which spell words and emoji, are none of it.
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = "[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]"
 
 
 def one_line(text: str) -> str:
@@ -22,7 +22,9 @@ def one_line(text: str) -> str:
     >>> one_line("no tensor a\\x1b[2J")
     'no tensor a\\\\x1b[2J'
     """
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    if text.isprintable():
+        return text  # nearly always, and without a pattern to compile
+    return re.sub(_CONTROLS, lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 class EmbtoolError(Exception):

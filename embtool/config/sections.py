@@ -9,8 +9,8 @@ Section = tuple[str, Mapping[str, object]]
 VOCAB = ("vocab_size", "padded_vocab_size", "n_vocab", "src_vocab_size", "input_vocab_size")
 WIDTH = ("hidden_size", "d_model", "n_embd", "n_embed", "dim", "embed_dim", "emb_dim")
 
-TEXT = re.compile(r"(^|_)(text|language|llm|thinker)")
-OTHER = re.compile(r"vision|visual|audio|image|speech|video|talker|codec|quant|rope|projector")
+TEXT = r"(^|_)(text|language|llm|thinker)"
+OTHER = r"vision|visual|audio|image|speech|video|talker|codec|quant|rope|projector"
 DEPTH = 4
 LARGEST = 2**40
 
@@ -37,7 +37,7 @@ def _sections(path: str, obj: Mapping[str, object], depth: int) -> Iterator[Sect
 
 def _is_text(key: str) -> bool:
     """Whether a key names a text model's section; no key that could upset a line of output."""
-    return key.isidentifier() and bool(TEXT.search(key)) and not OTHER.search(key)
+    return key.isidentifier() and bool(re.search(TEXT, key)) and not re.search(OTHER, key)
 
 
 def home(sections: Sequence[Section]) -> str:
@@ -51,7 +51,7 @@ def home(sections: Sequence[Section]) -> str:
 def _elsewhere(obj: Mapping[str, object]) -> list[Section]:
     """The first object below the top that has both sizes, under whatever name (Bark, Dia)."""
     for key, child in obj.items():
-        if isinstance(child, Mapping) and not OTHER.search(key):
+        if isinstance(child, Mapping) and not re.search(OTHER, key):
             for path, section in _sections(key, child, 1):
                 if any(k in section for k in VOCAB) and any(k in section for k in WIDTH):
                     return [(path, section)]

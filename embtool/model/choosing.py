@@ -17,13 +17,13 @@ INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
 _LISTED = 4
 # Pickles of weights; `training_args.bin`, `optimizer.pt` and the like are none.
-_WEIGHTS = re.compile(r"(.*/)?(pytorch_model|model|consolidated)\b[^/]*\.(bin|pth|pt|ckpt)")
-_TORCH_INDEX = re.compile(r"(.*/)?pytorch_model\.bin\.index(\.[\w-]+)?\.json")
-_VARIANT = re.compile(r".*\.safetensors\.index(\.[\w-]+)?\.json")
+_WEIGHTS = r"(.*/)?(pytorch_model|model|consolidated)\b[^/]*\.(bin|pth|pt|ckpt)"
+_TORCH_INDEX = r"(.*/)?pytorch_model\.bin\.index(\.[\w-]+)?\.json"
+_VARIANT = r".*\.safetensors\.index(\.[\w-]+)?\.json"
 # Files that have no table: what projects pictures, and what weighs a quantization.
-_BESIDE = re.compile(r"(.*/)?(mmproj|imatrix)[^/]*")
+_BESIDE = r"(.*/)?(mmproj|imatrix)[^/]*"
 # The number of a part: `-00001-of-00003`, `consolidated.00.pth`.
-_NUMBER = re.compile(r"(?<![0-9A-Za-z])\d+(?=-of-\d+\.|\.pth$)")
+_NUMBER = r"(?<![0-9A-Za-z])\d+(?=-of-\d+\.|\.pth$)"
 
 
 def choose_file(source: Source) -> str:
@@ -86,7 +86,7 @@ def _named(source: Source, name: str) -> str:
 
 def _likeliest(source: Source, names: Sequence[str]) -> str | None:
     """The one checkpoint among these files, by the first kind that any of them is of."""
-    indexes = [name for name in names if _VARIANT.fullmatch(name)]
+    indexes = [name for name in names if re.fullmatch(_VARIANT, name)]
     tensors = [name for name in names if name.endswith(".safetensors")]
     kinds = (
         [name for name in indexes if name.endswith(f"/{INDEX}")],
@@ -94,8 +94,12 @@ def _likeliest(source: Source, names: Sequence[str]) -> str | None:
         indexes,
         tensors,
         _ggufs(names),
-        [name for name in names if _TORCH_INDEX.fullmatch(name)],
-        [name for name in names if name.endswith("pytorch_model.bin") and _WEIGHTS.fullmatch(name)],
+        [name for name in names if re.fullmatch(_TORCH_INDEX, name)],
+        [
+            name
+            for name in names
+            if name.endswith("pytorch_model.bin") and re.fullmatch(_WEIGHTS, name)
+        ],
         _pickles(names),
     )
     found = next((kind for kind in kinds if kind), [])
@@ -144,13 +148,13 @@ def _model(source: Source) -> str:
 
 def _ggufs(names: Iterable[str]) -> list[str]:
     """GGUF files that can hold a table; one in parts is there once, by its first part."""
-    ggufs = (name for name in names if name.endswith(".gguf") and not _BESIDE.fullmatch(name))
+    ggufs = (name for name in names if name.endswith(".gguf") and not re.fullmatch(_BESIDE, name))
     return list(dict.fromkeys(map(first_part, ggufs)))
 
 
 def _pickles(names: Iterable[str]) -> list[str]:
     """PyTorch's files of weights; of Meta's pieces the first stands for all."""
-    weights = [name for name in names if _WEIGHTS.fullmatch(name)]
+    weights = [name for name in names if re.fullmatch(_WEIGHTS, name)]
     pieces = [name for name in weights if name.endswith(".pth")]
     firsts = {_label(name): name for name in sorted(pieces, reverse=True)}
     return [name for name in weights if name not in pieces or firsts[_label(name)] == name]
@@ -159,14 +163,14 @@ def _pickles(names: Iterable[str]) -> list[str]:
 def _is_checkpoint(name: str) -> bool:
     return (
         name.endswith((".safetensors", ".gguf"))
-        or _VARIANT.fullmatch(name) is not None
-        or _WEIGHTS.fullmatch(name) is not None
+        or re.fullmatch(_VARIANT, name) is not None
+        or re.fullmatch(_WEIGHTS, name) is not None
     )
 
 
 def _label(name: str) -> str:
     """One name for all parts of a checkpoint: `model-*-of-00003.safetensors`."""
-    return _NUMBER.sub("*", name)
+    return re.sub(_NUMBER, "*", name)
 
 
 def _grouped(names: Iterable[str]) -> list[str]:

@@ -19,7 +19,7 @@ from embtool.source import Source
 if TYPE_CHECKING:
     from embtool.gguf import Gguf
 
-_PART = re.compile(r"(?P<prefix>.+)-(?P<number>\d{5,})-of-(?P<count>\d{5,})\.gguf")
+_PART = r"(?P<prefix>.+)-(?P<number>\d{5,})-of-(?P<count>\d{5,})\.gguf"
 _MOST = 9999
 # A header from the Hub is read in growing steps: most are short, one with a vocabulary has 5 to
 # 10 MB, and less than the last step is read in vain.
@@ -37,7 +37,7 @@ def part_names(name: str) -> list[str]:
     >>> part_names("big-00002-of-00002.gguf")
     ['big-00001-of-00002.gguf', 'big-00002-of-00002.gguf']
     """
-    part = _PART.fullmatch(name)
+    part = re.fullmatch(_PART, name)
     if part is None or not 1 <= int(part["count"]) <= _MOST:
         return [name]
     digits, count = len(part["count"]), int(part["count"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PICKLES = (".bin", ".pth", ".pt", ".ckpt")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)  # each would cost every start its time
 class Checkpoint:
     """Tensors by name; `tensors[name]` is None where only an index has named it so far.
 

@@ -10,7 +10,7 @@ from embtool.model.records import Checkpoint
 from embtool.source import Source
 from embtool.tensors import find_tables
 
-_PIECE = re.compile(r"(?P<start>(?:.*/)?consolidated\.)(?P<number>\d\d)\.pth")
+_PIECE = r"(?P<start>(?:.*/)?consolidated\.)(?P<number>\d\d)\.pth"
 _MOST = 100
 
 
@@ -20,7 +20,7 @@ def piece_names(source: Source, file: str) -> list[str]:
     Raises:
         SourceError: the pieces before this one are not all there.
     """
-    piece = _PIECE.fullmatch(file)
+    piece = re.fullmatch(_PIECE, file)
     if piece is None:
         return [file]
     names = (f"{piece['start']}{number:02}.pth" for number in range(_MOST))

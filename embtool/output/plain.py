@@ -17,6 +17,8 @@ def plain(value: Any) -> Any:  # noqa: ANN401 -- whatever a record's field holds
             for field in dataclasses.fields(value)
             if field.metadata.get("json", True)
         }
+    if hasattr(value, "_fields"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

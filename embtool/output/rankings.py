@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from embtool.queries.cosines import Chance, Cross, Similarity
     from embtool.queries.evaluate import Evaluation, Section, Total
     from embtool.queries.rank import Rank
-    from embtool.queries.ranked import Analogy, Neighbor, Neighbors
+    from embtool.queries.ranked import Analogy, Answer, Neighbors
 
 _RANKED = ("rank", "id", "token", "raw", "score")
 #: Lines that could not be asked, as far as a person sees them; the other formats have them all.
@@ -33,7 +33,7 @@ def analogy(record: "Analogy") -> View:
     return _ranked(record.answers, _text(record.formula), form, title, f"words: {terms}")
 
 
-def _ranked(answers: "Sequence[Neighbor]", query: str, form: str, title: str, *footer: str) -> View:
+def _ranked(answers: "Sequence[Answer]", query: str, form: str, title: str, *footer: str) -> View:
     variants = [getattr(answer, "variants", None) for answer in answers]
     folded = any(count is not None for count in variants)
     columns = (*_RANKED, *(["variants"] if folded else []), "query", "form")

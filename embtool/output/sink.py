@@ -180,6 +180,8 @@ class Sink:
 
 
 def _dump(record: object) -> str:
+    if isinstance(record, Failure):
+        record = {"query": record.query, "error": record.error}
     return json.dumps(plain(record), ensure_ascii=False, allow_nan=False)
 
 

@@ -5,7 +5,7 @@ import re
 from embtool.vocab import UsageError
 
 _SIGNS = {"+": 1.0, "-": -1.0, "−": -1.0}
-_WEIGHT = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)\*?")
+_WEIGHT = r"(?:\d+(?:\.\d*)?|\.\d+)\*?"
 
 
 def parse(expression: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
@@ -39,8 +39,8 @@ def parse(expression: str) -> tuple[tuple[str, ...], tuple[float, ...]]:
 def _term(parts: list[str], expression: str) -> tuple[str, float]:
     if len(parts) == 1 and "*" in parts[0]:
         head, _, tail = parts[0].partition("*")
-        parts = [head, tail] if tail and _WEIGHT.fullmatch(head) else parts
-    if len(parts) == 2 and _WEIGHT.fullmatch(parts[0]):
+        parts = [head, tail] if tail and re.fullmatch(_WEIGHT, head) else parts
+    if len(parts) == 2 and re.fullmatch(_WEIGHT, parts[0]):
         return parts[1], float(parts[0].rstrip("*"))
     if len(parts) != 1:
         shown = " ".join(parts) or "nothing"

@@ -1,19 +1,18 @@
 """What becomes of a question that cannot be answered."""
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from embtool.errors import TokenError
 from embtool.model import Model
 from embtool.vocab import Vocabulary
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """One of several words, texts or models that could not be answered."""
 
     query: str
     error: str
-    advice: str = field(metadata={"json": False})
+    advice: str
 
 
 def need_vocabulary(model: Model) -> Vocabulary:

@@ -12,7 +12,7 @@ from embtool.queries.analogy import WEIGHTS, formula
 from embtool.queries.candidates import Candidates
 from embtool.queries.folding import folded
 from embtool.queries.ground import F64, Choices, Ground
-from embtool.queries.ranked import Neighbor
+from embtool.queries.ranked import Answer
 from embtool.queries.rows import entries
 from embtool.queries.stats import Histogram, NormedToken
 from embtool.search.blocks import Pass, norms, unit
@@ -212,7 +212,7 @@ def _map(
 
 def _neighbors(
     ground: Ground, words: Sequence[Word], vectors: F64, k: int
-) -> list[tuple[Neighbor, ...]]:
+) -> list[tuple[Answer, ...]]:
     exclude = [word.ids for word in words]
     return folded(
         ground,
@@ -229,5 +229,5 @@ def _of_word(word: Word) -> _Thing:
     return _Thing(word.text, "word", word.ids, word.tokens)
 
 
-def _of_row(row: Neighbor, role: str) -> _Thing:
+def _of_row(row: Answer, role: str) -> _Thing:
     return _Thing(row.token or f"id:{row.id}", role, (row.id,), (row.token,))

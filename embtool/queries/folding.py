@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from embtool.queries.candidates import fold_key
 from embtool.queries.ground import Ground
-from embtool.queries.ranked import Folded, Neighbor
+from embtool.queries.ranked import Answer, Folded
 from embtool.search.nearest import Hit
 
 #: How many hits are asked for in place of one, at first; each time they do not suffice, as often
@@ -14,7 +14,7 @@ _MORE = 4
 
 def folded(
     ground: Ground, k: int, search: Callable[[int], list[list[Hit]]]
-) -> list[tuple[Neighbor, ...]]:
+) -> list[tuple[Answer, ...]]:
     """The k best answers of each query as records, folded if the candidates ask for it.
 
     `search` gives the k best hits of every query; it is asked for more until k words are left.
@@ -31,9 +31,9 @@ def folded(
         more *= _MORE
 
 
-def _fold(ranked: Sequence[Neighbor], k: int) -> tuple[Neighbor, ...]:
+def _fold(ranked: Sequence[Answer], k: int) -> tuple[Answer, ...]:
     """The first of each word, with the number of its other spellings among those ranked."""
-    groups: dict[str, list[Neighbor]] = {}
+    groups: dict[str, list[Answer]] = {}
     for each in ranked:
         groups.setdefault(fold_key(each.token) or f"id:{each.id}", []).append(each)
     best = list(groups.values())[:k]

@@ -12,7 +12,7 @@ from embtool.model import Model
 from embtool.model.derived import load_norms, open_space, save_norms, space_name
 from embtool.queries.candidates import Candidates, allowed_rows
 from embtool.queries.failures import Failure, need_vocabulary
-from embtool.queries.ranked import Neighbor
+from embtool.queries.ranked import Answer, Neighbor
 from embtool.search.blocks import Pass, finite
 from embtool.search.nearest import Hit
 from embtool.search.threads import threads
@@ -120,7 +120,7 @@ class Ground:
             save_norms(self.table, work.norms, space)
         return found
 
-    def ranked(self, hits: Iterable[Hit]) -> tuple[Neighbor, ...]:
+    def ranked(self, hits: Iterable[Hit]) -> tuple[Answer, ...]:
         """Hits as records: rank, id, token, raw, score."""
         vocabulary = self.vocabulary
         return tuple(

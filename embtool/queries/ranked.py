@@ -1,12 +1,11 @@
 """What commands answer that rank rows."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from embtool.vocab import Word
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbor:
+class Neighbor(NamedTuple):
     """A row in a ranking; `rank` counts from 1."""
 
     rank: int
@@ -16,26 +15,31 @@ class Neighbor:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Folded(Neighbor):
+class Folded(NamedTuple):
     """The nearest spelling of a word; `variants` counts the others that were ranked after it."""
 
+    rank: int
+    id: int
+    token: str | None
+    raw: str | None
+    score: float
     variants: int
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbors:
+Answer = Neighbor | Folded
+
+
+class Neighbors(NamedTuple):
     """The rows nearest to a word's."""
 
     model: str
     table: str
     metric: str
     query: Word
-    neighbors: tuple[Neighbor, ...]
+    neighbors: tuple[Answer, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A word of a sum, with its weight: a WORD record and one field more."""
 
     text: str
@@ -46,8 +50,7 @@ class Term:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Analogy:
+class Analogy(NamedTuple):
     """The rows nearest to a sum of words; `formula` is the sum as it was computed."""
 
     model: str
@@ -55,4 +58,4 @@ class Analogy:
     method: str
     formula: str
     terms: tuple[Term, ...]
-    answers: tuple[Neighbor, ...]
+    answers: tuple[Answer, ...]

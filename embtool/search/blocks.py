@@ -28,7 +28,7 @@ _BLOCK_ELEMENTS = 458_752
 _NOISE = 1e-5
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)  # each would cost every start its time
 class Pass:
     """One pass over a table, and what decides which rows rank.
 

@@ -20,9 +20,7 @@ FILE_ENDINGS = (
     *(".safetensors", ".gguf", ".bin", ".pth", ".pt"),
     *(".npy", ".npz", ".vec", ".txt", ".gz"),
 )
-_HUB_ID = re.compile(
-    r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^:@\s]+))?(?::(?P<file>[^:\s]+))?"
-)
+_HUB_ID = r"(?P<repo>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^:@\s]+))?(?::(?P<file>[^:\s]+))?"
 
 #: (bytes that are there, bytes in all): called while a table is fetched.
 Progress = Callable[[int, int], None]
@@ -114,7 +112,7 @@ def open_source(ref: str, *, offline: bool = False) -> Source:
         return local
     if ref == OFFLINE_MODEL:
         return open_offline(ref)
-    match = _HUB_ID.fullmatch(ref)
+    match = re.fullmatch(_HUB_ID, ref)
     if looks_like_path(ref) or match is None:
         raise SourceError(
             f"{ref}: there is no such file or folder",
@@ -127,7 +125,7 @@ def open_source(ref: str, *, offline: bool = False) -> Source:
 
 def repo_of(ref: str) -> str | None:
     """owner/name of a model of the Hub as MODEL names it, or None."""
-    match = None if looks_like_path(ref) else _HUB_ID.fullmatch(ref)
+    match = None if looks_like_path(ref) else re.fullmatch(_HUB_ID, ref)
     return match["repo"] if match else None
 
 

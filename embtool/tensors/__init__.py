@@ -124,7 +124,7 @@ def _input(names: Sequence[str], tensors: Tensors, config: Config) -> str | None
         place = stem(name) or ""
         shared = place.rpartition(".")[2] == "shared"
         decoder = bool(named) and re.search(r"decoder[._]", place) is not None
-        return not shared, -_fit(name, tensors, config), not TEXT.search(name), decoder
+        return not shared, -_fit(name, tensors, config), not re.search(TEXT, name), decoder
 
     ranks = {name: rank(name) for name in named or vague}
     first = min(ranks.values(), default=None)
@@ -194,7 +194,7 @@ def _output(
 def _suits(name: str, table: str, tensors: Tensors, config: Config) -> bool:
     """Whether a head can belong to this table: as long (more or less) and as wide as it."""
     head, body = tensors[name], tensors[table]
-    place = WRAPPER.sub("", stem(name) or "")
+    place = re.sub(WRAPPER, "", stem(name) or "")
     clear = not OUTPUT.isdisjoint(ending(name))
     if head is None or body is None:
         return clear or place in ("output", "head") or place.endswith("transformer.ff_out")

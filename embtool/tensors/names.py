@@ -33,15 +33,15 @@ PER_LAYER = frozenset({"embed_tokens_per_layer", "per_layer_token_embd"})
 ROLES = INPUT | OUTPUT | VAGUE_INPUT | VAGUE_OUTPUT | PER_LAYER
 
 # What a training or serving framework put before a whole model's names.
-WRAPPER = re.compile(r"^((module|_orig_mod|base_model\.model|0\.auto_model)\.)+")
-NUMBERED = re.compile(r"\.([0-9]{1,9})\.")
-FURTHER = re.compile(r"(^|\.)mtp[._]")
-ELSEWHERE = re.compile(
+WRAPPER = r"^((module|_orig_mod|base_model\.model|0\.auto_model)\.)+"
+NUMBERED = r"\.([0-9]{1,9})\."
+FURTHER = r"(^|\.)mtp[._]"
+ELSEWHERE = (
     r"(^|[._])(vision|image|img|video|audio|speech|talker|depth|dit|protein|patcher|patch|qformer"
     r"|vqmodel|quantize|mel|codec|t2u|hash|positions?|pos|type|segment|relative|attention)[._]"
     r"|(^|\.)visual\."
 )
-TEXT = re.compile(r"(^|[._])(text|language|llm|thinker)[._]")
+TEXT = r"(^|[._])(text|language|llm|thinker)[._]"
 
 # Where models keep their tables, and what they call them: the likeliest first.
 INNER = ("model.language_model", "language_model.model", "language_model", "text_model.model")
@@ -145,7 +145,7 @@ def role(name: str) -> str | None:
     if not (INPUT | PER_LAYER).isdisjoint(words):
         return "input"
     # Every layer has an output; only a head there is worth a word.
-    if NUMBERED.search(name) and words[0] not in ("head", "lm_head"):
+    if re.search(NUMBERED, name) and words[0] not in ("head", "lm_head"):
         return None
     return "input" if not VAGUE_INPUT.isdisjoint(words) else "output"
 
@@ -154,12 +154,12 @@ def misplaced(name: str, config: Config) -> str | None:
     """Why a tensor with a table's name is no table of the model, or None."""
     if not PER_LAYER.isdisjoint(ending(name)):
         return "holds numbers for each layer, not the model's width"
-    if FURTHER.search(name):
+    if re.search(FURTHER, name):
         return "belongs to the layers that predict further tokens"
-    layer = NUMBERED.search(name)
+    layer = re.search(NUMBERED, name)
     if layer and config.num_layers is not None and int(layer[1]) >= config.num_layers:
         return f"is a copy in layer {layer[1]}, past the model's {config.num_layers}"
     if layer:
         return f"stands inside layer {layer[1]}"
-    other = ELSEWHERE.search(name)
+    other = re.search(ELSEWHERE, name)
     return f"belongs to another part ({other[0].strip('._')})" if other else None

@@ -1,8 +1,7 @@
 """A whole vocabulary in memory, as it is read from its file and before it is kept."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,7 @@ MAX_IDS = 1 << 24
 ADVICE = "fetch the file again, or name another tokenizer with --tokenizer"
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(NamedTuple):
     """Ids 0 to size - 1.
 
     tokens, raws: what every id looks like, escaped, "" where no token has it; types: (size,)
@@ -33,7 +31,7 @@ class Contents:
     types: NDArray[np.uint8]
     unknown_id: int | None = None
     scores: NDArray[np.float32] | None = None
-    rules: dict[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, Any] | None = None
 
 
 def nothing(refused: str | None) -> Contents:

@@ -16,11 +16,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_HIDDEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\\\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff]"
-)
-_HIDDEN_BUT_NUL = re.compile(_HIDDEN.pattern.replace(r"\x00", r"\x01", 1))
-_ESCAPE = re.compile(r"\\(?:([\\ntr])|x([0-9A-F]{2})|u\{([0-9A-F]{1,6})\}|)")
+_HIDDEN = r"[\x00-\x1f\x7f-\x9f\\\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff]"
+_HIDDEN_BUT_NUL = _HIDDEN.replace(r"\x00", r"\x01", 1)
+_ESCAPE = r"\\(?:([\\ntr])|x([0-9A-F]{2})|u\{([0-9A-F]{1,6})\}|)"
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _LONG = {"\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 
@@ -28,9 +26,9 @@ _LONG = {"\\": "\\", "n": "\n", "t": "\t", "r": "\r"}
 def escape(text: bytes) -> str:
     r"""The displayed form of bytes: `escape(b"a\n\xe4\xbb") == r"a\n\xE4\xBB"`."""
     shown = text.decode("utf-8", "surrogateescape")
-    if _HIDDEN.search(shown) is None:
-        return shown
-    return _HIDDEN.sub(_hide, shown)
+    if shown.isprintable() and "\\" not in shown:
+        return shown  # nearly always, and without a pattern to compile
+    return re.sub(_HIDDEN, _hide, shown)
 
 
 def escape_all(texts: Sequence[bytes]) -> list[str]:
@@ -47,7 +45,7 @@ def escape_all(texts: Sequence[bytes]) -> list[str]:
     whole = joined.decode("utf-8", "surrogateescape")
     plain = whole.split("\0")
     ends = np.cumsum(np.fromiter(map(len, plain), np.int64, len(plain)) + 1)
-    hidden = np.array([match.start() for match in _HIDDEN_BUT_NUL.finditer(whole)], np.int64)
+    hidden = np.array([match.start() for match in re.finditer(_HIDDEN_BUT_NUL, whole)], np.int64)
     for place in [*odd, *np.unique(np.searchsorted(ends, hidden, side="right")).tolist()]:
         plain[place] = escape(texts[place])
     return plain
@@ -73,7 +71,7 @@ def unescape(shown: str) -> bytes:
         return shown.encode("utf-8")
     out = bytearray()
     end = 0
-    for match in _ESCAPE.finditer(shown):
+    for match in re.finditer(_ESCAPE, shown):
         out += shown[end : match.start()].encode("utf-8")
         out += _reveal(match)
         end = match.end()

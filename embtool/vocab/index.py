@@ -78,7 +78,7 @@ def pack(contents: Contents, origin: str) -> bytes:
         "origin": origin,
         "kind": contents.kind,
         "unknown_id": contents.unknown_id,
-        "rules": contents.rules,
+        "rules": dict(contents.rules or {}),
     }
     return seal(MAGIC, head, arrays)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 SPACE = "\u2581".encode()
-_BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
+_BYTE = rb"<0x([0-9A-Fa-f]{2})>"
 
 
 def _alphabet() -> str:
@@ -46,7 +46,7 @@ class Spelling(NamedTuple):
 
         A piece that is the mark and nothing else stands for itself.
         """
-        if self.byte_tokens and (byte := _BYTE.fullmatch(piece)):
+        if self.byte_tokens and (byte := re.fullmatch(_BYTE, piece)):
             return bytes([int(byte[1], 16)])
         if self.prefix and piece != self.prefix:
             piece = piece.removeprefix(self.prefix)

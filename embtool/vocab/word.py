@@ -2,8 +2,7 @@
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from embtool.errors import TokenError
 from embtool.vocab.display import shown
@@ -15,8 +14,7 @@ _SHOWN = 60
 _PIECES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A typed word that was found.
 
     form: bare, spaced, id or raw; ids: one, or several where pool names how their rows become

@@ -8,7 +8,7 @@ from embtool.vocab.display import shown
 from embtool.vocab.scripts import bare_first
 from embtool.vocab.word import Speller, Word, check_rows, in_form, is_single, is_unknown, no_row
 
-_ID = re.compile(r"id:([0-9]+)")
+_ID = r"id:([0-9]+)"
 # Thousands of digits are more than int() takes.
 _DIGITS = 18
 _AUTO = {True: ("bare", "spaced"), False: ("spaced", "bare")}
@@ -20,7 +20,7 @@ class UsageError(ValueError):
 
 def row_named(text: str) -> int | None:
     """The row that a text of exactly `id:` and digits names."""
-    match = _ID.fullmatch(text)
+    match = re.fullmatch(_ID, text)
     if match is None:
         return None
     digits = match[1].lstrip("0")
