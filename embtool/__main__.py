@@ -1,5 +1,5 @@
-"""`python -m embtool`."""
+"""`python -m embtool`: Python ends as it always does, which profilers and debuggers need."""
 
-from embtool.cli import main
+from embtool.cli import run
 
-main()
+run()

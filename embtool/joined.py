@@ -1,13 +1,13 @@
 """A vocabulary that is stored in two tensors, read as one table (Molmo, IDEFICS)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha256
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embtool.errors import FormatError
+from embtool.source.derived import joined_key
 from embtool.table import F32, Table
 
 _Number = TypeVar("_Number", np.float32, np.uint8)
@@ -37,10 +37,7 @@ class Joined(Table):
     @property
     def key(self) -> str:
         """That of the file, or of the two files together."""
-        first, extra = (table.key for table in self._tables)
-        return (
-            first if first == extra else f"joined-{sha256(f'{first} {extra}'.encode()).hexdigest()}"
-        )
+        return joined_key([table.key for table in self._tables])
 
     @property
     def params(self) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from hashlib import sha256
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from embtool import dtypes
 from embtool.errors import FormatError, TokenError
 from embtool.header import TensorInfo
 from embtool.source import Progress, Source
+from embtool.source.derived import joined_key
 
 if TYPE_CHECKING:
     from embtool.packed import Packed
@@ -213,10 +213,7 @@ class PackedTable(Table):
     @property
     def key(self) -> str:
         """That of the file, or of all files together."""
-        keys = sorted({self._units.key(part) for part in self.packed.parts})
-        return (
-            keys[0] if len(keys) == 1 else f"joined-{sha256(' '.join(keys).encode()).hexdigest()}"
-        )
+        return joined_key(sorted({self._units.key(part) for part in self.packed.parts}))
 
     @property
     def params(self) -> int:

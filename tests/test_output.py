@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+from importlib import import_module
 
 import numpy as np
 import pytest
 from builders import byte_tokenizer, folder_model
 from cli import run
 
+from embtool.output import views
 from embtool.vocab import unescape
 
 TOKENS = [
@@ -164,3 +166,9 @@ def test_a_number_that_is_none_is_null_and_never_nan(capsys, tmp_path):
     (token,) = json.loads(done.out, parse_constant=pytest.fail)["tokens"]
     assert token["vector"] == [None, None]
     assert token["norm"] is None
+
+
+def test_every_view_that_is_named_is_there():
+    for place in (*views._VIEWS.values(), *views._PEOPLE.values(), "counts.brief"):
+        file, name = place.split(".")
+        assert callable(getattr(import_module(f"embtool.output.{file}"), name)), place

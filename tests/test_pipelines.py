@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +48,33 @@ def test_the_first_tokens_of_a_pipe(shell):
 def test_a_closed_pipe_ends_quietly(shell):
     done = shell("embtool find '' -q | head -1")
     assert (done.stdout, done.stderr, done.returncode) == ("id\ttoken\traw\n", "", 0)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+@pytest.mark.parametrize("format_", ["tsv", "json", "jsonl", "table"])
+def test_a_full_disk_is_said_in_two_lines(shell, format_):
+    done = shell(f"embtool tokens 猫 -q -f {format_} > /dev/full")
+    error, advice = done.stderr.splitlines()
+    assert error == "error: standard output cannot be written: No space left on device"
+    assert advice.startswith("  try: make room")
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(("line", "code"), [("tokens 猫", 0), ("lookup id:999999", 1), ("no", 2)])
+def test_the_process_ends_as_python_would_end_it(line, code):
+    """Leaving at once loses no output, no exit code, and nothing that was to be done at the end."""
+    start = "import atexit, tempfile; d = tempfile.TemporaryDirectory(); "
+    start += "atexit.register(print, 'at the end'); print(d.name); "
+    results = []
+    for end in ("main as run", "run"):
+        command = [sys.executable, "-c", f"{start}from embtool.cli import {end}; run()"]
+        done = subprocess.run([*command, *line.split(), "-q"], capture_output=True, check=False)
+        folder, rest = done.stdout.decode().split("\n", 1)
+        assert rest.endswith("at the end\n")
+        assert not Path(folder).exists()
+        results.append((rest, done.stderr, done.returncode))
+    assert results[0] == results[1]
+    assert results[0][2] == code
 
 
 def test_words_from_standard_input_as_json_lines(shell):

@@ -2,15 +2,18 @@
 
 import json
 import os
+import struct
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from embtool.source.derived import derived
 from embtool.vocab import open_gguf_vocabulary, open_vocabulary
+from embtool.vocab.sealed import CorruptError, seal, unseal
 
 FILES = ("vocabulary.index", "vocabulary.asked", "vocabulary.own")
 
@@ -56,7 +59,7 @@ def test_every_cut_and_every_changed_byte_is_noticed(name):
     changed = [whole[:cut] for cut in (0, 1, 20, len(whole) // 2, len(whole) - 1)]
     for place in range(0, len(whole), max(1, len(whole) // 60)):
         changed.append(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
-    for content in [*changed, whole + b"x", b"\0" * len(whole), b"embvoc\0\x01" + b"\xff" * 400]:
+    for content in [*changed, whole + b"x", b"\0" * len(whole), b"embvoc\0\x02" + b"\xff" * 400]:
         path.write_bytes(content)
         vocabulary = open_vocabulary(key, "tokenizer.json", lambda: tokenizer("a", "b", "c"))
         assert vocabulary.displayed() == ["a", "b", "c"]
@@ -64,6 +67,24 @@ def test_every_cut_and_every_changed_byte_is_noticed(name):
         assert vocabulary.reachable().tolist() == [True, True, True]
     filled(key, "a", "b", "c")
     assert unread(key).encode("c") == [2]
+
+
+def test_pages_that_changed_places_and_bytes_that_were_lost_are_noticed():
+    whole = bytearray(seal(b"embtests", {"a": 1}, {"numbers": np.arange(5000)}))
+    assert unseal(b"embtests", bytes(whole)).arrays["numbers"].tolist() == list(range(5000))
+    first, second, third = (slice(4096 * k + 32, 4096 * (k + 1) + 32) for k in (1, 2, 3))
+    for changes in ([(first, second), (second, first)], [(third, first)], [(first, None)]):
+        changed = whole.copy()
+        for to, source in changes:
+            changed[to] = bytes(4096) if source is None else whole[source]
+        with pytest.raises(CorruptError):
+            unseal(b"embtests", bytes(changed))
+
+
+def test_a_head_that_fits_its_checksum_and_says_nothing_is_no_file():
+    for body in (b"", bytes(8), b"{}" + bytes(6)):
+        with pytest.raises(CorruptError):
+            unseal(b"embtests", struct.pack("<8sQQQ", b"embtests", 32 + len(body), 0, 0) + body)
 
 
 def test_files_of_another_vocabulary_do_not_answer():

@@ -210,8 +210,9 @@ def with_exit_code(body: Callable[[], None]) -> None:
         report(error)
         raise typer.Exit(1) from None
     except BrokenPipeError:
-        # The reader has what it wanted; without this, Python complains once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from embtool.output.notes import forget_output
+
+        forget_output()  # the reader has what it wanted
         raise typer.Exit(0) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

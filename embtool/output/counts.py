@@ -1,4 +1,4 @@
-"""`params` as people read it: a page for one model, a table that compares several."""
+"""`params` and `models`: for people a page for one model, a table that compares several."""
 
 from typing import TYPE_CHECKING
 
@@ -6,8 +6,25 @@ from embtool.output.view import Cell, View
 
 if TYPE_CHECKING:
     from embtool.params import Params, TableFacts
+    from embtool.queries.known import Known
 
 _UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def line(record: "Params") -> View:
+    """All of it in one row."""
+    memory = record.memory
+    columns = (
+        *("model", "source", "vocab_size", "rows", "d_model", "tokens", "tied", "params"),
+        *("total_params", "share", *memory),
+    )
+    row: tuple[Cell, ...] = (
+        *(record.model, record.source, record.vocab_size, record.rows, record.d_model),
+        *(record.tokens, record.tied, record.params, record.total_params, record.share),
+        *memory.values(),
+    )
+    notes = tuple(f"{record.model}: {n}" if record.model else n for n in record.notes)
+    return View(columns, [row], notes=notes)
 
 
 def page(record: "Params") -> View:
@@ -52,6 +69,16 @@ def brief(record: "Params") -> View:
         *(short(count) for count in memory.values()),
     )
     return View(columns, [row], footer=tuple(f"{record.model}: {n}" for n in record.notes))
+
+
+def known(record: "Known") -> View:
+    """A row for each model."""
+    columns = ("name", "vocab_size", "d_model", "layers", "tied", "dtype", "total_params", "tokens")
+    rows: list[tuple[Cell, ...]] = [
+        (m.name, m.vocab_size, m.width, m.layers, m.tied, m.dtype, m.total_params, m.tokens)
+        for m in record.models
+    ]
+    return View(columns, rows, f"{len(rows)} models known offline", lines=record.models)
 
 
 def nbytes(count: int) -> str:

@@ -10,7 +10,7 @@ from typing import TextIO
 import numpy as np
 
 from embtool.errors import EmbtoolError, SourceError, UnsupportedError, one_line
-from embtool.output.notes import report
+from embtool.output.notes import forget_output, report
 from embtool.output.plain import plain
 from embtool.output.view import Cell, View
 from embtool.output.views import for_people, view
@@ -74,8 +74,17 @@ class Sink:
     @contextlib.contextmanager
     def _stream(self) -> Iterator[TextIO]:
         if self._output is None:
-            yield sys.stdout
-            sys.stdout.flush()
+            try:
+                yield sys.stdout
+                sys.stdout.flush()
+            except OSError as error:
+                if isinstance(error, BrokenPipeError) or error.filename is not None:
+                    raise
+                forget_output()
+                raise SourceError(
+                    f"standard output cannot be written: {error.strerror or error}",
+                    "make room where it goes, or write elsewhere with -o FILE",
+                ) from error
             return
         try:
             with self._output.open("w", encoding="utf-8", newline="") as stream:

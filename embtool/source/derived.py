@@ -5,7 +5,7 @@ they were derived from (`Source.key`). A cache that cannot be written means slow
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -27,6 +27,15 @@ def assets() -> Path:
 def derived(key: str, name: str) -> Path:
     """Where the derived file `name` of the thing with identity `key` lives; it may not exist."""
     return assets() / "derived" / key / short_name(name)
+
+
+def joined_key(keys: Sequence[str]) -> str:
+    """The identity of files that are read as one: their own where it is one file."""
+    if len(set(keys)) == 1:
+        return keys[0]
+    import hashlib
+
+    return "joined-" + hashlib.sha256(" ".join(keys).encode()).hexdigest()
 
 
 def short_name(name: str) -> str:

@@ -5,7 +5,6 @@ parts, with the sha256 of the whole. The parts are joined and hashed once; later
 the size and the time that were noted then.
 """
 
-import hashlib
 import importlib.util
 import json
 from pathlib import Path
@@ -60,6 +59,8 @@ def _is_whole(path: Path) -> bool:
 
 def _join(folder: Path) -> None:
     parts = [_part(number) for number in range(1, 5)]
+    import hashlib
+
     digest = hashlib.sha256()
 
     def copy(file: BinaryIO) -> None:

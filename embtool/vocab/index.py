@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from embtool.vocab.contents import CONTROL, HOLE, UNKNOWN, Contents
 from embtool.vocab.sealed import Sealed, seal
 
-MAGIC = b"embvoc\x00\x01"
+MAGIC = b"embvoc\x00\x02"
 
 
 class Strings:

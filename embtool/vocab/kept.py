@@ -22,7 +22,7 @@ from embtool.vocab.display import escape
 from embtool.vocab.index import MAGIC, Finder, Index, finder_of
 from embtool.vocab.sealed import CorruptError, Sealed, open_sealed, seal, unseal
 
-_OWN = b"embown\x00\x01"
+_OWN = b"embown\x00\x02"
 # Longer texts are encoded again: a page of text is no word that is asked twice.
 _ASKED_CHARACTERS = 2048
 # Some 60,000 texts; a longer file is begun again, so that reading it stays a matter of ms.
@@ -119,7 +119,7 @@ class Asked:
 
     def __init__(self, key: str, index: Index) -> None:
         self._path = derived(key, "vocabulary.asked")
-        self._salt = index.checksum.to_bytes(4, "little")
+        self._salt = index.checksum.to_bytes(8, "little")
 
     @cached_property
     def _lines(self) -> dict[bytes, bytes]:
