@@ -150,21 +150,21 @@ def _q8_0(stored: U8, vectors: F32, step: int) -> _Multiply:
     raised, exponents = _raised(vectors, form)
     by_vector = raised.reshape(-1, blocks, 32, 1)
     signed = stored.view(np.int8)
-    halves = stored.view(form.code).reshape(-1, blocks, 17)[:, :, 0].T
+    halves = stored.view(form.code).reshape(-1, blocks, 17)[:, :, 0]
     wide = np.empty((step, blocks * 34), np.float32)
     by_block = wide.reshape(step, blocks, 34)[:, :, 2:].swapaxes(0, 1)
-    bits, sums = np.empty((blocks, step), np.uint32), np.empty((blocks, step, 1), np.float32)
+    bits, sums = np.empty((step, blocks), np.uint32), np.empty((blocks, step, 1), np.float32)
     scales = bits.view(np.float32)
 
     def multiply(first: int, last: int, out: F32) -> None:
         for row, end in _steps(first, last, step):
             n = end - row
             np.copyto(wide[:n], signed[row:end])
-            put_bits(form, halves[:, row:end], bits[:, :n])
+            put_bits(form, halves[row:end], bits[:n])
             for vector, products in zip(by_vector, out, strict=True):
                 np.matmul(by_block[:, :n], vector, out=sums[:, :n])
                 found = sums[:, :n, 0]
-                np.multiply(found, scales[:, :n], out=found)
+                np.multiply(found, scales[:n].T, out=found)
                 np.add.reduce(found, axis=0, out=products[row - first : end - first])
         np.ldexp(out, exponents, out=out)
 
