@@ -37,7 +37,7 @@ def part_names(name: str) -> list[str]:
     >>> part_names("big-00002-of-00002.gguf")
     ['big-00001-of-00002.gguf', 'big-00002-of-00002.gguf']
     """
-    part = re.fullmatch(_PART, name)
+    part = re.fullmatch(_PART, name) if "-of-" in name else None
     if part is None or not 1 <= int(part["count"]) <= _MOST:
         return [name]
     digits, count = len(part["count"]), int(part["count"])

@@ -18,10 +18,10 @@ from embtool.tensors.names import (
     NORM,
     ONLY_HEAD,
     OUTPUT,
-    TEXT,
     WRAPPER,
     Wanted,
     ending,
+    is_of_text,
     misplaced,
     role,
     scheme,
@@ -123,8 +123,8 @@ def _input(names: Sequence[str], tensors: Tensors, config: Config) -> str | None
     def rank(name: str) -> tuple[bool, int, bool, bool]:
         place = stem(name) or ""
         shared = place.rpartition(".")[2] == "shared"
-        decoder = bool(named) and re.search(r"decoder[._]", place) is not None
-        return not shared, -_fit(name, tensors, config), not re.search(TEXT, name), decoder
+        decoder = bool(named) and ("decoder." in place or "decoder_" in place)
+        return not shared, -_fit(name, tensors, config), not is_of_text(name), decoder
 
     ranks = {name: rank(name) for name in named or vague}
     first = min(ranks.values(), default=None)

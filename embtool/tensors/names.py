@@ -1,6 +1,5 @@
 """What a tensor's name says: a role, a place in the model, a way of packing."""
 
-import re
 from collections.abc import Container
 from typing import NamedTuple
 
@@ -34,14 +33,13 @@ ROLES = INPUT | OUTPUT | VAGUE_INPUT | VAGUE_OUTPUT | PER_LAYER
 
 # What a training or serving framework put before a whole model's names.
 WRAPPER = r"^((module|_orig_mod|base_model\.model|0\.auto_model)\.)+"
-NUMBERED = r"\.([0-9]{1,9})\."
-FURTHER = r"(^|\.)mtp[._]"
-ELSEWHERE = (
-    r"(^|[._])(vision|image|img|video|audio|speech|talker|depth|dit|protein|patcher|patch|qformer"
-    r"|vqmodel|quantize|mel|codec|t2u|hash|positions?|pos|type|segment|relative|attention)[._]"
-    r"|(^|\.)visual\."
+# Words of names that belong to another part of a model, and to the part that reads text.
+ELSEWHERE = frozenset(
+    {"vision", "image", "img", "video", "audio", "speech", "talker", "depth", "dit", "protein"}
+    | {"patcher", "patch", "qformer", "vqmodel", "quantize", "mel", "codec", "t2u", "hash"}
+    | {"positions", "position", "pos", "type", "segment", "relative", "attention"}
 )
-TEXT = r"(^|[._])(text|language|llm|thinker)[._]"
+TEXT = frozenset({"text", "language", "llm", "thinker"})
 
 # Where models keep their tables, and what they call them: the likeliest first.
 INNER = ("model.language_model", "language_model.model", "language_model", "text_model.model")
@@ -145,7 +143,7 @@ def role(name: str) -> str | None:
     if not (INPUT | PER_LAYER).isdisjoint(words):
         return "input"
     # Every layer has an output; only a head there is worth a word.
-    if re.search(NUMBERED, name) and words[0] not in ("head", "lm_head"):
+    if _layer(name) is not None and words[0] not in ("head", "lm_head"):
         return None
     return "input" if not VAGUE_INPUT.isdisjoint(words) else "output"
 
@@ -154,12 +152,30 @@ def misplaced(name: str, config: Config) -> str | None:
     """Why a tensor with a table's name is no table of the model, or None."""
     if not PER_LAYER.isdisjoint(ending(name)):
         return "holds numbers for each layer, not the model's width"
-    if re.search(FURTHER, name):
+    if any(part.startswith("mtp_") for part in name.split(".")) or "mtp" in name.split(".")[:-1]:
         return "belongs to the layers that predict further tokens"
-    layer = re.search(NUMBERED, name)
-    if layer and config.num_layers is not None and int(layer[1]) >= config.num_layers:
-        return f"is a copy in layer {layer[1]}, past the model's {config.num_layers}"
+    layer = _layer(name)
+    if layer and config.num_layers is not None and int(layer) >= config.num_layers:
+        return f"is a copy in layer {layer}, past the model's {config.num_layers}"
     if layer:
-        return f"stands inside layer {layer[1]}"
-    other = re.search(ELSEWHERE, name)
-    return f"belongs to another part ({other[0].strip('._')})" if other else None
+        return f"stands inside layer {layer}"
+    if "visual" in name.split(".")[:-1]:
+        return "belongs to another part (visual)"
+    other = next((word for word in _words(name) if word in ELSEWHERE), None)
+    return f"belongs to another part ({other})" if other else None
+
+
+def is_of_text(name: str) -> bool:
+    """Whether the name says that the tensor is of the part that reads text."""
+    return not TEXT.isdisjoint(_words(name))
+
+
+def _words(name: str) -> list[str]:
+    """What stands between dots and underscores, but for the last, which is no module's."""
+    return name.replace("_", ".").split(".")[:-1]
+
+
+def _layer(name: str) -> str | None:
+    """The number of the layer that a tensor is in."""
+    parts = name.split(".")[1:-1]
+    return next((p for p in parts if p.isascii() and p.isdigit() and len(p) <= 9), None)

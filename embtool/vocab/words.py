@@ -20,7 +20,7 @@ class UsageError(ValueError):
 
 def row_named(text: str) -> int | None:
     """The row that a text of exactly `id:` and digits names."""
-    match = re.fullmatch(_ID, text)
+    match = re.fullmatch(_ID, text) if text.startswith("id:") else None
     if match is None:
         return None
     digits = match[1].lstrip("0")
