@@ -51,20 +51,34 @@ def gensim_neighbors(data: Path) -> None:
     print(vectors.most_similar(ANALOGY[0], topn=10))
 
 
+def transformers_analogy(data: Path) -> None:
+    """torch's embedding with transformers for the tokenizer, as most would write it."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(data / "gemma")
+    ids = [tokenizer.encode(word, add_special_tokens=False)[0] for word in ANALOGY]
+    print(tokenizer.convert_ids_to_tokens(_torch_nearest(data, ids)))
+
+
 def torch_analogy(data: Path) -> None:
-    """torch's embedding with the tokenizers library."""
-    import numpy as np
-    import torch
+    """torch's embedding with the tokenizers library alone."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(data / "gemma" / "tokenizer.json"))
+    ids = [tokenizer.encode(word, add_special_tokens=False).ids[0] for word in ANALOGY]
+    print([tokenizer.id_to_token(row) for row in _torch_nearest(data, ids)])
+
+
+def _torch_nearest(data: Path, ids: list[int]) -> list[int]:
+    import numpy as np
+    import torch
+
     table = torch.from_numpy(np.load(data / "gemma" / "table.npy"))
     layer = torch.nn.Embedding.from_pretrained(table)
-    ids = [tokenizer.encode(word, add_special_tokens=False).ids[0] for word in ANALOGY]
     units = torch.nn.functional.normalize(layer(torch.tensor(ids)))
     scores = torch.nn.functional.normalize(table) @ (units[0] - units[1] + units[2])
     scores[ids] = -torch.inf
-    print([tokenizer.id_to_token(int(row)) for row in scores.topk(10).indices])
+    return scores.topk(10).indices.tolist()
 
 
 def gensim_evaluate(data: Path) -> None:

@@ -22,11 +22,13 @@ def build_all(data: Path, root: Path) -> None:
 
 def gemma(folder: Path) -> None:
     """float32 rows as numpy and gensim keep them, and a tokenizer.json of the same vocabulary."""
+    folder.mkdir(parents=True, exist_ok=True)
+    named = {"tokenizer_class": "PreTrainedTokenizerFast"}  # what transformers asks for
+    (folder / "tokenizer_config.json").write_text(json.dumps(named))
     if (folder / "done").exists():
         return
     from embtool.model import Model
 
-    folder.mkdir(parents=True, exist_ok=True)
     model = Model.open("gemma-3-270m")
     table = np.concatenate([block.copy() for _, block in model.table().blocks()])
     np.save(folder / "table.npy", table)
