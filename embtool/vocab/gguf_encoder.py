@@ -6,13 +6,11 @@ from typing import Any
 
 from embtool.errors import TokenError, UnsupportedError
 from embtool.source.notes import note
-from embtool.vocab.cuts import cut_of
 from embtool.vocab.display import escape, shown
 from embtool.vocab.index import Index
 from embtool.vocab.refusal import Refusal
 from embtool.vocab.spelling import in_alphabet
 from embtool.vocab.spm import Pieces
-from embtool.vocab.tokenizer import Library
 from embtool.vocab.vocabulary import Encoder
 
 Metadata = Callable[[], Mapping[str, Any]]
@@ -55,7 +53,10 @@ class Entries:
 def encoder_of_gguf(index: Index, file: str, metadata: Metadata) -> Encoder:
     """The encoder for the vocabulary in `index`, which was made from this metadata."""
     if index.scores is not None:
-        return Pieces(index, index.scores)
+        return Pieces(index, index.scores)  # which a short command waits for: nothing more of it
+    from embtool.vocab.cuts import cut_of
+    from embtool.vocab.tokenizer import Library
+
     kind = index.rules["tokenizer"]
     if kind not in ("gpt2", "bert", "t5"):
         message = f"{file}: its tokenizer is of the kind {kind}, which embtool does not apply"

@@ -12,7 +12,6 @@ from embtool.vocab.index import MAGIC, Index, pack
 from embtool.vocab.kept import Asked, Own, open_index
 from embtool.vocab.refusal import Refusal
 from embtool.vocab.sealed import unseal
-from embtool.vocab.tokenizer import Library
 from embtool.vocab.vocabulary import Encoder, Vocabulary
 
 _NOTHING = Contents("none", [], [], np.zeros(0, np.uint8))
@@ -31,9 +30,14 @@ def open_vocabulary(key: str, name: str, read: Callable[[], bytes]) -> Vocabular
 
         return pack(from_json.contents(from_json.parse(once(), name), name), "json")
 
+    def encoder(index: Index) -> Encoder:
+        from embtool.vocab.tokenizer import Library
+
+        return Library(once, name, index)
+
     return Vocabulary(
         lambda: open_index(key, "json", build),
-        lambda index: Library(once, name, index),
+        encoder,
         functools.partial(Own, key),
         functools.partial(Asked, key),
     )

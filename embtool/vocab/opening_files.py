@@ -10,7 +10,6 @@ from embtool.vocab.contents import nothing
 from embtool.vocab.index import Index, pack
 from embtool.vocab.kept import Asked, Own, open_index
 from embtool.vocab.refusal import Refusal
-from embtool.vocab.tokenizer import Library
 from embtool.vocab.tokenizer_files import Files, base_name
 from embtool.vocab.vocabulary import Encoder, Vocabulary
 
@@ -54,6 +53,8 @@ def open_files_vocabulary(key: str, name: str, files: Files) -> Vocabulary:
             from embtool.vocab.gguf_encoder import Entries
 
             return Entries(index, name, made.uncut)
+        from embtool.vocab.tokenizer import Library
+
         return Library(functools.cache(lambda: _dumped(made)), name, index)
 
     return Vocabulary(
