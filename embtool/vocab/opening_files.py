@@ -2,6 +2,7 @@
 
 import functools
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from embtool.errors import UnsupportedError
@@ -37,32 +38,34 @@ def open_files_vocabulary(key: str, name: str, files: Files) -> Vocabulary:
             return pack(nothing(made.refused), name)
         return pack(from_json.contents(made.tokenizer, name), name)
 
-    def encoder(index: Index) -> Encoder:
-        if index.rules.get("refused") is not None:
-            return _refusal(index.rules["refused"])
-        if "sentencepiece" in index.rules:
-            from embtool.vocab.sentencepiece import SentencePiece
-
-            return SentencePiece(index, name)
-        made = once()
-        if made.note is not None:
-            note(made.note)
-        if made.refused is not None:
-            return _refusal(made.refused)
-        if made.uncut is not None:
-            from embtool.vocab.gguf_encoder import Entries
-
-            return Entries(index, name, made.uncut)
-        from embtool.vocab.tokenizer import Library
-
-        return Library(functools.cache(lambda: _dumped(made)), name, index)
-
     return Vocabulary(
         lambda: open_index(key, name, build),
-        encoder,
+        lambda index: _encoder(index, name, once),
         functools.partial(Own, key),
         functools.partial(Asked, key),
     )
+
+
+def _encoder(index: Index, name: str, once: Callable[[], "Made"]) -> Encoder:
+    """What applies the tokenizer; `once` makes it from its files where the index does not do."""
+    if index.rules.get("refused") is not None:
+        return _refusal(index.rules["refused"])
+    if "sentencepiece" in index.rules:
+        from embtool.vocab.sentencepiece import SentencePiece
+
+        return SentencePiece(index, name)
+    made = once()
+    if made.note is not None:
+        note(made.note)
+    if made.refused is not None:
+        return _refusal(made.refused)
+    if made.uncut is not None:
+        from embtool.vocab.gguf_encoder import Entries
+
+        return Entries(index, name, made.uncut)
+    from embtool.vocab.tokenizer import Library
+
+    return Library(functools.cache(lambda: _dumped(made)), name, index)
 
 
 def _is_sentencepiece(name: str, raw: bytes) -> bool:
