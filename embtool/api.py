@@ -1,4 +1,4 @@
-"""The questions of the command line as functions: dataclasses and numpy arrays come back.
+"""The questions of the command line as functions: records and numpy arrays come back.
 
     from embtool import Model, neighbors
     neighbors(Model.open("gemma-3-270m"), "国王", k=5)

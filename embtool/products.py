@@ -153,7 +153,8 @@ def _raised(vectors: F32, form: Float) -> tuple[F32, NDArray[np.int32]]:
 
 
 def _q8_0(stored: U8, vectors: F32, step: int) -> _Multiply:
-    form, blocks, step = FLOATS["F16"], vectors.shape[1] // 32, 2 * step
+    form, blocks = FLOATS["F16"], vectors.shape[1] // 32
+    step *= min(2, blocks)  # a product is of one block of each row: far from BLAS's own threads
     raised, exponents = _raised(vectors, form)
     by_vector = list(raised.reshape(-1, blocks, 32, 1))
     signed, halves = stored.view(np.int8), stored.view(form.code)[:, ::17]

@@ -51,11 +51,33 @@ def test_a_closed_pipe_ends_quietly(shell):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-@pytest.mark.parametrize("format_", ["tsv", "json", "jsonl", "table"])
-def test_a_full_disk_is_said_in_two_lines(shell, format_):
-    done = shell(f"embtool tokens 猫 -q -f {format_} > /dev/full")
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f"tokens 猫 -q -f {format_}" for format_ in ("tsv", "json", "jsonl", "table")),
+        *("lookup 猫 -q -f npy", "plot 猫 狗 鸟 -q", "cache path"),
+    ],
+)
+def test_a_full_disk_is_said_in_two_lines(shell, line):
+    done = shell(f"embtool {line} > /dev/full")
     error, advice = done.stderr.splitlines()
     assert error == "error: standard output cannot be written: No space left on device"
+    assert advice.startswith("  try: make room")
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("more", ["", "-o {folder}/found.json"])
+def test_what_the_system_refuses_an_answer_is_not_said_of_the_output(tmp_path, capsys, more):
+    """A table that cannot be mapped: an OSError while the first record is made."""
+    folder = folder_model(tmp_path / "model", np.eye(8, dtype=np.float32))
+    refuse = "import numpy as np, errno, os; from embtool.table import Table\n"
+    refuse += "def stored(table): raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))\n"
+    refuse += "Table.stored = property(stored)\nfrom embtool.cli import main; main()"
+    asked = ["neighbors", "id:1", "id:2", "-m", str(folder), "-f", "json", "-q"]
+    command = [sys.executable, "-c", refuse, *asked, *more.format(folder=tmp_path).split()]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    error, advice = done.stderr.splitlines()
+    assert error == "error: Cannot allocate memory"
     assert advice.startswith("  try: make room")
     assert done.returncode == 1
 
@@ -224,8 +246,11 @@ def _peak_private(command):
     def watch():
         nonlocal peak
         while process.poll() is None:
-            with open(f"/proc/{process.pid}/status", encoding="ascii") as file:  # noqa: PTH123
-                fields = dict(line.split(":", 1) for line in file)
+            try:
+                text = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+            except OSError:  # it has just ended
+                return
+            fields = dict(line.split(":", 1) for line in text.splitlines())
             anonymous = fields.get("RssAnon", "0 kB").split()[0]
             peak = max(peak, int(anonymous) * 1024)
             time.sleep(0.005)

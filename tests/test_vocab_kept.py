@@ -82,9 +82,13 @@ def test_pages_that_changed_places_and_bytes_that_were_lost_are_noticed():
 
 
 def test_a_head_that_fits_its_checksum_and_says_nothing_is_no_file():
-    for body in (b"", bytes(8), b"{}" + bytes(6)):
+    sections = (b'{"sections": []}', b'{"sections": {"a": ["<x8", 0, 1]}}')
+    for text in (b"", b"null", b"[]", b"{}", *sections):
+        body = text + b" " * (-len(text) % 8)
+        checksum = (sum(struct.unpack(f"<{len(body) // 8}Q", body)) + len(body)) % 2**64
+        frame = struct.pack("<8sQQQ", b"embtests", 32 + len(body), checksum, len(body))
         with pytest.raises(CorruptError):
-            unseal(b"embtests", struct.pack("<8sQQQ", b"embtests", 32 + len(body), 0, 0) + body)
+            unseal(b"embtests", frame + body)
 
 
 def test_files_of_another_vocabulary_do_not_answer():

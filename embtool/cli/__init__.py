@@ -50,6 +50,6 @@ def _leave(code: object) -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:
+    except (OSError, ValueError, AttributeError):  # refused, closed, taken away
         return
     os._exit(code)

@@ -214,5 +214,12 @@ def with_exit_code(body: Callable[[], None]) -> None:
 
         forget_output()  # the reader has what it wanted
         raise typer.Exit(0) from None
+    except OSError as error:
+        if os.environ.get("EMBTOOL_DEBUG") == "1":
+            raise
+        from embtool.output import report_refusal
+
+        report_refusal(error)
+        raise typer.Exit(1) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

@@ -26,7 +26,7 @@ def stats(session: Session, top: options.Top = 10) -> None:
 @shares(*TABLE)
 def undertrained(
     session: Session,
-    indicator: Annotated[Indicator, typer.Option("--indicator", help="What tells.")] = ("auto"),
+    indicator: Annotated[Indicator, typer.Option("--indicator", help="What tells.")] = "auto",
     reference: Annotated[
         str | None, typer.Option("--reference", help="Ids that are known to be untrained: 5,6,7.")
     ] = None,

@@ -4,13 +4,14 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
 
 from embtool.errors import EmbtoolError, SourceError, UnsupportedError, one_line
-from embtool.output.notes import forget_output, report
+from embtool.output.notes import FULL, report
 from embtool.output.plain import plain
 from embtool.output.view import Cell, View
 from embtool.output.views import for_people, view
@@ -74,22 +75,19 @@ class Sink:
     @contextlib.contextmanager
     def _stream(self) -> Iterator[TextIO]:
         if self._output is None:
-            try:
-                yield sys.stdout
-                sys.stdout.flush()
-            except OSError as error:
-                if isinstance(error, BrokenPipeError) or error.filename is not None:
-                    raise
-                forget_output()
-                raise SourceError(
-                    f"standard output cannot be written: {error.strerror or error}",
-                    "make room where it goes, or write elsewhere with -o FILE",
-                ) from error
+            yield sys.stdout
+            sys.stdout.flush()
             return
         try:
-            with self._output.open("w", encoding="utf-8", newline="") as stream:
+            stream = self._output.open("w", encoding="utf-8", newline="")
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            with stream:
                 yield stream
         except OSError as error:
+            if error.errno not in FULL:  # of what makes the records, not of the file
+                raise
             raise self._unwritable(error) from error
 
     def _unwritable(self, error: OSError) -> SourceError:
@@ -179,7 +177,10 @@ class Sink:
                     "npy holds a matrix, and this answer is none", "choose another format with -f"
                 )
             if self._output is None:
-                np.save(sys.stdout.buffer, matrix)
+                # np.save into a stream of the system says nothing of why it fails
+                buffer = BytesIO()
+                np.save(buffer, matrix)
+                sys.stdout.buffer.write(buffer.getbuffer())
                 continue
             try:
                 with self._output.open("wb") as file:
