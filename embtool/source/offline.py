@@ -58,9 +58,9 @@ def _is_whole(path: Path) -> bool:
 
 
 def _join(folder: Path) -> None:
-    parts = [_part(number) for number in range(1, 5)]
     import hashlib
 
+    parts = [_part(number) for number in range(1, 5)]
     digest = hashlib.sha256()
 
     def copy(file: BinaryIO) -> None:
