@@ -14,6 +14,8 @@ import pytest
 from builders import folder_model, write_safetensors
 from cli import run
 
+from embtool.cli.stdin import batches
+
 EMBTOOL = [sys.executable, "-c", "from embtool.cli import main; main()"]
 
 
@@ -126,6 +128,24 @@ def test_a_line_is_answered_while_the_next_is_not_there_yet(gemma_path):
             assert record["neighbors"][0]["id"] == best
         process.stdin.close()
         assert process.wait(60) == 0
+
+
+def test_many_lines_are_answered_in_order_by_bounded_batches_and_few_at_first(
+    tmp_path, monkeypatch
+):
+    file = tmp_path / "words"
+    file.write_text("".join(f"id:{n % 50}\n" for n in range(3000)))
+    with file.open() as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        found = list(batches(["-"]))
+    assert [line for batch in found for line in batch] == file.read_text().split()
+    assert len(found[0]) <= 8
+    assert max(map(len, found)) <= 512
+    model = folder_model(tmp_path / "model", np.eye(50, dtype=np.float32))
+    with file.open() as stream:
+        asked = [*EMBTOOL, "neighbors", "-", "-m", str(model), "-k", "1", "-q", "--no-header"]
+        done = subprocess.run(asked, stdin=stream, capture_output=True, encoding="utf-8")
+    assert [line.split("\t")[-2] for line in done.stdout.splitlines()] == file.read_text().split()
 
 
 def test_a_lookup_in_a_file(shell, tmp_path):
